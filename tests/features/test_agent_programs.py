@@ -23,9 +23,11 @@ from tui_agent.errors import ConfigError
 from tui_agent.evals.plan import RunFolder
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.trace.parts import PartRow, Parts
-from tui_agent.protocol.commands import Undo
+from tui_agent.protocol.commands import Interrupt, SubmitPrompt, Undo
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
+from tui_agent.protocol.events.tool import ToolStarted
+from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.settings import PolicyName
 from tui_agent.session.headless_turn import Outcome, run_turn
 from tui_agent.store.log_reader import read_records
@@ -88,7 +90,7 @@ async def turn(options: SessionOptions, text: str) -> Outcome:
 
 
 def events(options: SessionOptions) -> list[Envelope]:
-    records = read_records(load_startup_context(options).store.folder(SESSION))  # type: ignore[arg-type]
+    records = read_records(load_startup_context(options).store.folder(options.session))  # type: ignore[arg-type]
     return [record for record in records if isinstance(record, Envelope)]
 
 
@@ -232,6 +234,45 @@ def test_a_limit_of_parts_stops_the_program(tmp_path: Path, options: SessionOpti
     assert outcome.reason == "part_limit"
     pid = (tmp_path / "codex.pid").read_text().strip()
     assert subprocess.run(["kill", "-0", pid], capture_output=True, check=False).returncode
+
+
+@pytest.mark.parametrize("name", ["codex", "opencode"])
+def test_a_limit_of_iterations_lets_the_program_finish_its_last_one(
+    name: str, tmp_path: Path, options: SessionOptions
+) -> None:
+    for limit in (1, 2):
+        install(tmp_path, name)
+        options = replace(options, agent=name, max_iterations=limit, session=f"ses_000000000000000{limit}")
+        outcome = anyio.run(turn, options, "do it")
+        found = [row.type for row in parts(options)]
+        assert (outcome.reason, found) == ("iteration_limit", ["text", "tool_call", "tool_result"] * limit)
+
+
+async def test_an_answer_that_did_not_end_is_recorded_when_the_program_ends_or_is_stopped(
+    tmp_path: Path, options: SessionOptions
+) -> None:
+    text, call = '{"type":"text","part":{"text":"I edit."}}', PRINTED / "opencode.jsonl"
+    uses = [line for line in call.read_text().splitlines() if '"type":"tool_use"' in line]
+    install(tmp_path, "opencode", [text, uses[1]])
+    ended = replace(options, agent="opencode", session="ses_0000000000000002")
+    assert (await turn(ended, "do it")).reason == "finished"
+    assert [(row.type, row.status) for row in parts(ended)] == [
+        ("text", ""),
+        ("tool_call", ""),
+        ("tool_result", "ok"),
+    ]
+    said = [{"id": word, "type": "agent_message", "text": word} for word in ("one", "two")]
+    command = {"id": "c", "type": "command_execution", "command": "sleep", "status": "in_progress"}
+    kinds = (("completed", said[0]), ("started", command), ("completed", said[1]))
+    lines = [json.dumps({"type": f"item.{kind}", "item": item}) for kind, item in kinds]
+    install(tmp_path, "codex", lines, "sleep 100")
+    stopped = replace(options, agent="codex")
+    async with open_session(stopped) as opened:
+        opened.submit(SubmitPrompt(text="do it"))
+        await follow(opened, lambda events: of(events, ToolStarted))
+        opened.submit(Interrupt())
+        await follow(opened, lambda events: of(events, TurnFinished))
+    assert [row.summary for row in parts(stopped) if row.type == "text"] == ["one", "two"]
 
 
 async def test_a_missing_program_is_named_before_the_run(

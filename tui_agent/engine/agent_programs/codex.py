@@ -60,8 +60,12 @@ class Codex:
             case {"type": "turn.completed", "usage": dict(total)}:
                 yield ProgramAnswer(self._take_pending(), self._usage_since(total))
             case {"type": "turn.failed", "error": {"message": str(message)}}:
-                yield from self._flush()
+                yield from self.finish()
                 yield ProgramFault(message)
+
+    def finish(self) -> Iterator[ProgramEvent]:
+        if self._pending:
+            yield ProgramAnswer(self._take_pending())
 
     def _read_item(self, item: dict[str, Any], *, is_done: bool) -> Iterator[ProgramEvent]:
         kind = text_of(item["type"])
@@ -70,7 +74,7 @@ class Codex:
         if kind in ("agent_message", "reasoning"):
             if is_done and text_of(item.get("text")):
                 if any(isinstance(part, TextPart) for part in self._pending):
-                    yield from self._flush()
+                    yield from self.finish()
                 text = item["text"]
                 self._pending.append(
                     TextPart(text=text) if kind == "agent_message" else ReasoningPart(text=text)
@@ -86,10 +90,6 @@ class Codex:
             self._open_calls.discard(call_id)
             ok = item.get("status") in (None, "completed")
             yield CallResult(call_id, ok, _output_of(item))
-
-    def _flush(self) -> Iterator[ProgramEvent]:
-        if self._pending:
-            yield ProgramAnswer(self._take_pending())
 
     def _take_pending(self) -> tuple[ModelPart, ...]:
         parts, self._pending = tuple(self._pending), []

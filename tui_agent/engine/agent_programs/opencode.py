@@ -52,8 +52,11 @@ class OpenCode:
             case {"type": "step_finish", "part": dict(part)}:
                 yield from self._end_answer(part)
             case {"type": "error", "error": dict(error)}:
-                yield from self._end_answer({})
+                yield from self.finish()
                 yield ProgramFault(_message_of(error))
+
+    def finish(self) -> Iterator[ProgramEvent]:
+        return self._end_answer({})
 
     def _read_call(self, part: dict[str, Any]) -> None:
         state, call_id = part["state"], part["callID"]

@@ -68,6 +68,10 @@ class AgentProgram(Protocol):
         """Yield what one line of the output says. Raises `LookupError`, `TypeError`, `ValueError` for other lines."""
         ...
 
+    def finish(self) -> Iterator[ProgramEvent]:
+        """Yield what the program printed of an answer that it did not end."""
+        ...
+
 
 def text_of(value: object) -> str:
     """Return a text, or an empty one for any other value."""

@@ -47,6 +47,9 @@ class OwnProgram:
             case TurnFinished(reason=reason, detail=detail) if reason != "finished":
                 yield ProgramFault(detail or f"its turn ended with the reason {reason}")
 
+    def finish(self) -> Iterator[ProgramEvent]:
+        return iter(())  # each event is complete
+
 
 def _shortened(part: ModelPart) -> ModelPart:
     """Return a part without references to long texts, which only the program's own session has."""

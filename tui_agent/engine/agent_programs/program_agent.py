@@ -25,7 +25,7 @@ from tui_agent.engine.agent_programs.output import (
 from tui_agent.engine.agent_programs.own_program import OwnProgram
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.components import EngineParts
-from tui_agent.engine.limits import reached_limit
+from tui_agent.engine.limits import is_budget_exhausted, reached_limit
 from tui_agent.errors import EnvironmentFault, ModelError, StoreError
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.agent import Action, AskModel, CallTools, Finish
@@ -77,7 +77,7 @@ class ProgramAgent:
         self._call_ids: dict[str, ToolCallPart] = {}
         """The recorded calls by the program's own ids."""
         self._fault = ""
-        self._has_answer = False
+        self._has_answer = self._is_limited = False
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
         """Run the program on the newest message to its end, or until a limit of the session is reached.
@@ -97,11 +97,15 @@ class ProgramAgent:
             unsandboxed=True,  # it has a sandbox of its own, and needs its account and the network
             allow_network=True,
         )
-        self._call_ids, self._fault, self._has_answer = {}, "", False
+        self._call_ids, self._fault, self._has_answer, self._is_limited = {}, "", False, False
         await self._checkpointing.prepare_call(self._parts.ids.call(), "command")
         try:
             ended = await self._run(spec)
         finally:
+            rest = list(self._program.finish())  # else it would be a part of the next turn
+            with anyio.CancelScope(shield=True):
+                for event in rest if not self._is_limited else ():
+                    await self._record(event)
             self._save_memory()
         if ended is None:
             return CallTools(())  # the loop then ends the turn, because the limit is reached
@@ -142,17 +146,28 @@ class ProgramAgent:
             async with anyio.create_task_group() as group:
                 group.start_soon(execute)
                 try:
-                    async for line in _lines(receive):
-                        for event in self._read(line):
-                            await self._record(event)
-                        if reached_limit(self._parts.recorder.state) is not None:
-                            break
+                    self._is_limited = await self._record_output(receive)
                 except StoreError as error:  # raised outside of the task group, which would wrap it
                     failure = error
                 group.cancel_scope.cancel()
         if failure is not None:
             raise failure
-        return ended
+        return None if self._is_limited else ended
+
+    async def _record_output(self, receive: ObjectReceiveStream[bytes]) -> bool:
+        """Record the output; return True if a limit of the session was reached before its end."""
+        recorder = self._parts.recorder
+        async for line in _lines(receive):
+            for event in self._read(line):
+                if self._starts_iteration(event) and reached_limit(recorder.state) is not None:
+                    return True
+                await self._record(event)
+                if is_budget_exhausted(recorder.state):
+                    return True
+        return False
+
+    def _starts_iteration(self, event: ProgramEvent) -> bool:
+        return isinstance(event, ProgramAnswer) and bool(event.parts) and self._has_answer
 
     def _read(self, line: bytes) -> Iterator[ProgramEvent]:
         """Yield what a line of the output says. Lines that are not understood, such as warnings, are left out."""
@@ -174,7 +189,7 @@ class ProgramAgent:
     def _record_answer(self, answer: ProgramAnswer) -> None:
         """Record an answer as an iteration, and the start of its calls."""
         recorder = self._parts.recorder
-        if self._has_answer and answer.parts:
+        if self._starts_iteration(answer):
             state = recorder.state
             recorder.append(IterationFinished(iteration=state.iteration, action="calls", duration_ms=0.0))
             recorder.append(
