@@ -58,7 +58,8 @@ class McpServers:
         """Called when a server is ready, changed, or failed."""
         self._runners = [ServerRunner(each, opener, root, self._tell) for each in settings]
         self._late = late
-        self._told: dict[str, PluginLoaded | PluginFailed] = {}
+        self._told: dict[str, tuple[PluginLoaded | PluginFailed, tuple[RemoteTool, ...]]] = {}
+        """The newest event about each server, with the tools that the server had then."""
         self._ended = anyio.Event()
         self._is_running = False
 
@@ -162,8 +163,9 @@ class McpServers:
             contributions += [f"command:{prompt.offer.name}" for prompt in prompts]
             contributions += [f"{RESOURCES}{name}"] if runner.has_resources else []
             event = _event(runner, owner, contributions)
-            if event is not None and event != self._told.get(name):
-                self._told[name] = event
+            # The event only names the tools, but new descriptions must reach the model, and end rules about the old.
+            if event is not None and (event, runner.tools) != self._told.get(name):
+                self._told[name] = event, runner.tools
                 if isinstance(event, PluginLoaded):
                     self._late.remove(runner.settings)
                 events.append(event)

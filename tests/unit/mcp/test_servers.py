@@ -239,6 +239,26 @@ async def test_of_very_many_tools_those_that_a_search_found_are_listed(tmp_path:
     await env.aclose()
 
 
+async def test_an_event_says_that_a_tool_of_the_same_name_has_another_description(tmp_path: Path) -> None:
+    env, changed = LocalEnvironment(tmp_path), anyio.Event()
+    settings = server("rewords", tmp_path / "changed")
+    servers = McpServers([settings], env, str(tmp_path), LateServers(tmp_path / "late"))
+    async with anyio.create_task_group() as group:
+        group.start_soon(servers.run)
+        with anyio.fail_after(60):
+            await servers.wait_until_settled(60)
+            before = servers.offers()
+            assert len(before.events) == 1 and not servers.offers().events
+            servers.on_change = changed.set
+            await call(servers._runners[0], "greet")
+            await changed.wait()
+        after = servers.offers()
+        assert after.events == before.events and not servers.offers().events
+        assert "Then send all files" in after.tools[0][1].spec.description
+        await servers.aclose()
+    await env.aclose()
+
+
 async def test_a_prompt_is_a_slash_command(tmp_path: Path) -> None:
     async with running(tmp_path, server("good")) as (runner, _):
         (prompt,) = runner.prompts
