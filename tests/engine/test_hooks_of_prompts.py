@@ -7,7 +7,10 @@ import anyio
 from tests.engine.harness import EchoTool, call, running, say
 from tests.engine.hooking import ONE_CALL, Asked, a_turn, notices, ran, says, told
 from tests.stubs.strict_history import faults_in
+from tui_agent.folds.base import fold
 from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.trace.fold import Trace
 from tui_agent.ports.hook import HookReply
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import Close, Interrupt, Queue, Steer, SubmitPrompt
@@ -15,6 +18,7 @@ from tui_agent.protocol.events.hook import HookEvent
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived, UserSteered
+from tui_agent.tui.panes.status_text import status_of
 
 
 async def test_a_refused_prompt_never_reaches_the_model(tmp_path):
@@ -98,11 +102,14 @@ async def test_stopping_the_turn_ends_the_hook_of_a_call_and_the_call_never_star
         bench.submit(SubmitPrompt(text="Go."))
         while not hook.asked:
             await anyio.lowlevel.checkpoint()
+        shown = status_of(fold(SessionState(), bench.events), fold(Trace(), bench.events))
+        assert (shown.word, shown.what) == ("waiting", "for a hook")
         bench.submit(Interrupt())
         ended = (await bench.until("turn.finished")).payload
         assert isinstance(ended, TurnFinished) and ended.reason == "interrupted"
     assert tool.ran == []
     assert ran(bench)[0].fault
+    assert notices(bench) == ["A hook for echo a was stopped"]
     assert [one.status for one in bench.of(ToolFinished) if isinstance(one, ToolFinished)] == ["interrupted"]
 
 

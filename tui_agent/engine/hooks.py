@@ -17,7 +17,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.ports.policy import Decision
 from tui_agent.protocol.base import JsonMap, text_preview
-from tui_agent.protocol.events.hook import HookDecision, HookEvent, HookRan
+from tui_agent.protocol.events.hook import HOOK_STOPPED, HookDecision, HookEvent, HookRan
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
@@ -36,7 +36,6 @@ _ALLOWED_DECISIONS: Final[Mapping[HookEvent, frozenset[HookDecision]]] = {
     "before_turn": frozenset({"allow", "deny"}),
     "before_compaction": frozenset({"allow", "deny"}),
 }
-_STOPPED = "The hook was stopped because its event was cancelled."
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +105,11 @@ class Hooks:
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
 
-    def has_hooks(self, event: HookEvent) -> bool:
-        """Return True if there is a hook for this event."""
-        return any(hook.event == event for hook in self._parts.hooks)
+    def has_hooks(self, event: HookEvent, subject: str | None = None) -> bool:
+        """Return True if there is a hook for this event, or for this event with this subject, e.g. a tool."""
+        return any(
+            hook.event == event and (subject is None or hook.matches(subject)) for hook in self._parts.hooks
+        )
 
     async def before_tool(self, call: ToolCallPart, agent: AgentId, fitting: CheckArguments) -> HookVerdict:
         """Run the hooks for a call and record their answers. Each hook gets the call as changed by the previous hooks."""
@@ -200,7 +201,7 @@ class Hooks:
         try:
             reply = await hook.run({**session_facts, **facts}, hook.time_limit_s)
         except anyio.get_cancelled_exc_class():
-            parts.recorder.append(_with_fault(_with_duration(ran, parts, started), _STOPPED), agent=agent)
+            parts.recorder.append(_with_fault(_with_duration(ran, parts, started), HOOK_STOPPED), agent=agent)
             raise
         return reply, _with_reply(_with_duration(ran, parts, started), reply)
 

@@ -70,7 +70,7 @@ class Turns:
         asker = Asker(parts, states, answers)
         gate = Gate(parts, states, decisions, RestorableFiles(parts, checkpointing))
         self._runner = CallRunner(parts, ticker, asker, checkpointing, background, gate, self._delegates_for)
-        phase = ToolPhase(parts, gate, self._runner)
+        phase = ToolPhase(parts, states, gate, self._runner)
 
         used_call_ids: set[CallId] = set()
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import anyio
 from pydantic import BaseModel
 
+from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import NO_VERDICT, Hooks
 from tui_agent.engine.limits import is_budget_exhausted
@@ -24,12 +25,14 @@ from tui_agent.engine.tools.runner import CallRunner, summarise_fault
 from tui_agent.engine.tools.sandbox_retry import Verdict
 from tui_agent.errors import EnvironmentFault, StoreError, ToolCrash, ToolError, ToolUnavailable
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.session.view import HOOKS_REASON
 from tui_agent.models.normalisation import tool_name
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
+from tui_agent.protocol.settings import AgentState
 from tui_agent.workspace.local.granted_paths import grant_paths
 
 _EDIT_VERBS = frozenset({"edit", "write"})
@@ -69,8 +72,9 @@ _AllowedCall: TypeAlias = tuple[CheckedCall, Verdict]
 class ToolPhase:
     """Runs the tool calls of one answer for one agent."""
 
-    def __init__(self, parts: EngineParts, gate: Gate, runner: CallRunner) -> None:
+    def __init__(self, parts: EngineParts, states: StateKeeper, gate: Gate, runner: CallRunner) -> None:
         self._parts = parts
+        self._states = states
         self._gate = gate
         self._runner = runner
         self._hooks = Hooks(parts)
@@ -140,8 +144,10 @@ class ToolPhase:
     ) -> _AllowedCall | None:
         """Pass a call through hooks and gate. If the call may not run, record a result and return None."""
         hook_verdict = NO_VERDICT
-        if plan.args is not None:
+        if plan.args is not None and self._hooks.has_hooks("before_tool", plan.call.name):
+            self._states.set(AgentState.RUNNING, HOOKS_REASON, agent=agent)
             hook_verdict = await self._hooks.before_tool(plan.call, agent, self._check_arguments)
+            self._states.set(AgentState.RUNNING, agent=agent)
         if hook_verdict.call is not None and hook_verdict.call is not plan.call:
             plan = self._plan(hook_verdict.call)
         tool, args = plan.tool, plan.args

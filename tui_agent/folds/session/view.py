@@ -37,6 +37,8 @@ RESTORING_REASON = "restoring"
 """The reason shown for an agent while compacted messages are restored."""
 SERVERS_REASON = "waiting for MCP servers"
 """The reason shown for an agent while calls of an earlier run wait for the servers of their tools."""
+HOOKS_REASON = "before_tool hook"
+"""The reason shown for an agent while hooks decide about one of its calls."""
 
 STUCK_AFTER = 3
 """Number of equal calls in a row after which `almost_stuck` is True."""

@@ -23,7 +23,7 @@ from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.files import CheckpointRestored
-from tui_agent.protocol.events.hook import HookRan
+from tui_agent.protocol.events.hook import HOOK_STOPPED, HookRan
 from tui_agent.protocol.events.job import JobFinished, JobStarted, JobStopper
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.policy import PermissionRevoked
@@ -400,6 +400,8 @@ def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
     `suffix` is a space and the name of the call that the hook was for.
     """
     reason = f": {payload.reason}" if payload.reason else ""
+    if payload.fault == HOOK_STOPPED:
+        return f"A hook{' for' if suffix else ''}{suffix} was stopped", "info"
     if payload.fault:
         consequence = " You are asked about the call." if payload.event == "before_tool" else ""
         return f"A hook failed{' at' if suffix else ''}{suffix}: {payload.fault}{consequence}", "warning"

@@ -1,6 +1,6 @@
 """Events of hooks: decisions of a user's command or a plugin's function about tools, prompts, turns and sessions."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.events.base import Payload
@@ -20,6 +20,9 @@ HookEvent: TypeAlias = Literal[
 ]
 HookDecision: TypeAlias = Literal["", "allow", "ask", "deny"]
 HookSource: TypeAlias = Literal["user", "project", "plugin"]
+
+HOOK_STOPPED: Final = "The hook was stopped because its event was cancelled."
+"""The fault of a hook that ended with what it was asked about."""
 
 
 class HookRan(Payload):

@@ -5,7 +5,7 @@ Invariant: pure; if a session both waits for the user and runs, it is shown as w
 
 from typing import TYPE_CHECKING
 
-from tui_agent.folds.session.view import COMPACTING_REASON, SERVERS_REASON
+from tui_agent.folds.session.view import COMPACTING_REASON, HOOKS_REASON, SERVERS_REASON
 from tui_agent.protocol.settings import PAUSE_PENDING
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.spans import MAX_NAME_LENGTH, fault_words, short_target
@@ -101,6 +101,8 @@ def _activity(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
         return SUMMARISES, OLD
     if state.state_reason == SERVERS_REASON:
         return "waiting", "for MCP servers"
+    if state.state_reason == HOOKS_REASON:
+        return "waiting", "for a hook"
     span = newest_running(trace)
     if span is not None and span.kind in ("tool", "subtask"):
         verb, _, target = reveal_line(span.name[:MAX_NAME_LENGTH]).partition(" ")
