@@ -81,6 +81,9 @@ async def test_stopping_while_a_hook_hears_a_prompt_sends_nothing(tmp_path):
         bench.submit(SubmitPrompt(text="Go."))
         while not hook.asked:
             await anyio.lowlevel.checkpoint()
+        state = fold(SessionState(), bench.events)
+        shown = status_of(state, fold(Trace(), bench.events))
+        assert state.is_busy and (shown.word, shown.what) == ("waiting", "for a hook")
         bench.submit(Interrupt())
         rejected = (await bench.until("command.rejected")).payload
         assert (

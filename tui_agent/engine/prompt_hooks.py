@@ -14,6 +14,7 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import Hooks, HookVerdict
 from tui_agent.engine.tools.access import denial_reason, resource_denial_reason
 from tui_agent.errors import ToolError
+from tui_agent.folds.session.view import PROMPT_HOOKS_REASON
 from tui_agent.ports.tool_servers import ResourceContent
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.session import CommandRejected
@@ -51,7 +52,7 @@ class PromptHooks:
     def pending_hook(self) -> str:
         """A label of the hooks that prompts must wait for; empty if prompts need not wait."""
         is_free = self._session_started.is_set() and not self._hooks.has_hooks("before_prompt")
-        return "" if is_free else "before_prompt hook"
+        return "" if is_free else PROMPT_HOOKS_REASON
 
     async def add_mentions(self, message: MessageT) -> MessageT:
         """Return the message with the contents of the files that it mentions (`@path`)."""

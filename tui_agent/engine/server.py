@@ -36,7 +36,7 @@ from tui_agent.engine.tools.programs import ProgramKeeper
 from tui_agent.engine.turns import Turns
 from tui_agent.engine.user_shell import begin_user_shell, run_user_shell
 from tui_agent.errors import CheckpointError, ConfigError, StoreError, TuiAgentError, UsageError
-from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.session.view import MENTIONS_REASON, SessionStateView
 from tui_agent.ports.environment import OutputWidthSetter
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol import commands
@@ -302,7 +302,7 @@ class Engine:
 
         If the user stops this, the message is not sent.
         """
-        activity = self._prompt_hooks.pending_hook or "reading your mentions"
+        activity = self._prompt_hooks.pending_hook or MENTIONS_REASON
         self._guard(partial(self._states.set, AgentState.RUNNING, activity))
         hook_verdict: HookVerdict | None = None
         try:

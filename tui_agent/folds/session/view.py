@@ -37,6 +37,10 @@ RESTORING_REASON = "restoring"
 """The reason shown for an agent while compacted messages are restored."""
 SERVERS_REASON = "waiting for MCP servers"
 """The reason shown for an agent while calls of an earlier run wait for the servers of their tools."""
+PROMPT_HOOKS_REASON = "before_prompt hook"
+"""The reason shown while hooks decide about a message, before its turn begins."""
+MENTIONS_REASON = "reading your mentions"
+"""The reason shown while the files that a message mentions are read, before its turn begins."""
 HOOKS_REASON = "before_tool hook"
 """The reason shown for an agent while hooks decide about one of its calls."""
 
@@ -279,17 +283,22 @@ class SessionStateView:
 
     @property
     def is_busy(self) -> bool:
-        """True while a turn, one of the user's commands or a compaction runs. New messages wait; Esc stops the work."""
-        return self.turn_running or self.shell is not None or self.is_compacting
+        """True while a turn is prepared or runs, or a command of the user or a compaction. New messages wait; Esc stops it."""
+        return self.turn_running or self.shell is not None or self.is_compacting or self.is_preparing
 
     @property
     def is_compacting(self) -> bool:
         """True while the history is compacted or restored on the user's request. New messages wait; Esc stops it."""
-        return (
-            not self.turn_running
-            and self.agent_state is AgentState.RUNNING
-            and self.state_reason in (COMPACTING_REASON, RESTORING_REASON)
-        )
+        return self._runs_without_turn(COMPACTING_REASON, RESTORING_REASON)
+
+    @property
+    def is_preparing(self) -> bool:
+        """True while a message waits for hooks or mentioned files before its turn begins. Esc stops it."""
+        return self._runs_without_turn(PROMPT_HOOKS_REASON, MENTIONS_REASON)
+
+    def _runs_without_turn(self, *reasons: str) -> bool:
+        is_running = self.agent_state is AgentState.RUNNING and not self.turn_running
+        return is_running and self.state_reason in reasons
 
     @property
     def instructions(self) -> tuple[InstructionFile, ...]:

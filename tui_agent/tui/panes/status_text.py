@@ -5,7 +5,7 @@ Invariant: pure; if a session both waits for the user and runs, it is shown as w
 
 from typing import TYPE_CHECKING
 
-from tui_agent.folds.session.view import COMPACTING_REASON, HOOKS_REASON, SERVERS_REASON
+from tui_agent.folds.session.view import COMPACTING_REASON, HOOKS_REASON, PROMPT_HOOKS_REASON, SERVERS_REASON
 from tui_agent.protocol.settings import PAUSE_PENDING
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.spans import MAX_NAME_LENGTH, fault_words, short_target
@@ -57,6 +57,10 @@ def status_of(
     if state.is_compacting:
         span = newest_running(trace)
         return StatusView("running", SUMMARISES, OLD, span.start if span is not None else None, note=note)
+    if state.is_preparing:
+        waits = state.state_reason == PROMPT_HOOKS_REASON
+        word, what = ("waiting", "for a hook") if waits else ("reading", "your mentions")
+        return StatusView("running", word, what, note=note)
     if not state.turn_running:
         return _at_rest(state, trace, policy_key)
     if state.agent_state == "paused":
