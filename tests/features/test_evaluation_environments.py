@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import sys
 import tarfile
@@ -13,6 +14,7 @@ import anyio
 import pytest
 from aiohttp import ClientSession, DummyCookieJar
 from aiohttp.test_utils import TestServer
+from anyio import to_thread
 
 from tests.architecture.source import ROOT
 from tests.features.test_mcp_servers import follow, of
@@ -121,6 +123,25 @@ async def test_a_failed_setup_fails_each_test_and_what_hangs_is_stopped(folder: 
     async with open_copy(load_environment(folder / "slow.py"), folder / "my-calculator", plain) as session:
         (test,) = (await session.test()).tests
     assert test.message == "the test basics/adds was stopped after 0.2 s"
+
+
+async def test_a_test_ends_with_the_request_for_it(folder: Path) -> None:
+    started = folder / "started"
+    os.mkfifo(started)
+    (folder / "endless.py").write_text(
+        "from tui_agent.evalenv import test\n\n\n@test\nasync def waits(workspace):\n"
+        f"    await workspace.run('echo $$ > {started}; exec sleep 600')\n"
+    )
+    async with (
+        deployed(folder / "endless.py") as address,
+        anyio.create_task_group() as group,
+        connect(address, folder / "my-calculator") as session,
+    ):
+        group.start_soon(session.test)
+        process = int(await to_thread.run_sync(started.read_text))
+        group.cancel_scope.cancel()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
 
 
 @rows(

@@ -3,7 +3,10 @@
 Invariant: whatever the function does, the caller gets a result soon after the time limit.
 """
 
+import asyncio
+import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 
 import anyio
@@ -14,25 +17,42 @@ from tui_agent.errors import PluginError, TuiAgentError
 
 MAX_FAULT_CHARS = 300
 BLOCKED_S = 2.0
-"""Seconds after the time limit at which a function that blocks its thread is abandoned."""
+"""Seconds after the time limit or a cancellation at which a function that blocks its thread is abandoned."""
 
 
 async def call_in_thread(name: str, function: Callable[[], Awaitable[object]], timeout_s: float) -> str:
-    """Call `function` in a thread; return what went wrong, or an empty text.
+    """Call `function` in a thread; return what went wrong, or an empty text. If this task is cancelled, so is the call.
 
     `name` is the function's name in that text.
     """
     fault = f"{name} was stopped after {timeout_s:g} s"
+    cancel_call: Callable[[], object] | None = None
+    ended = threading.Event()
 
     async def call() -> str:
-        with anyio.move_on_after(timeout_s), guard_plugin(name, PluginError):
+        nonlocal cancel_call
+        with anyio.move_on_after(timeout_s) as scope, guard_plugin(name, PluginError):
+            cancel_call = partial(asyncio.get_running_loop().call_soon_threadsafe, scope.cancel)
             await function()
             return ""
         return fault
 
+    def run() -> str:
+        try:
+            return anyio.run(call)
+        finally:
+            ended.set()
+
     with anyio.move_on_after(timeout_s + BLOCKED_S):
         try:
-            return await run_sync(partial(anyio.run, call), abandon_on_cancel=True)
+            return await run_sync(run, abandon_on_cancel=True)
         except TuiAgentError as error:
             return error.message[:MAX_FAULT_CHARS]
+        except anyio.get_cancelled_exc_class():
+            if cancel_call is not None and not ended.is_set():
+                with suppress(RuntimeError):  # the call ended meanwhile
+                    cancel_call()
+                with anyio.CancelScope(shield=True):
+                    await run_sync(ended.wait, BLOCKED_S)
+            raise
     return fault
