@@ -311,8 +311,10 @@ def test_an_evaluation_compares_agents_and_checks_their_programs_first(
     ):
         assert main(wrong) == 2
         assert message in capsys.readouterr().err and not (tmp_path / "out").exists()
-    install(tmp_path, "opencode", act="")
+    failure = {"type": "error", "error": {"data": {"message": "no\nquota"}}}
+    install(tmp_path, "opencode", [json.dumps(failure)], act="")
     assert main(words) == 1
+    assert " s: opencode: no quota\n" in capsys.readouterr().out
     run = RunFolder(tmp_path / "out")
     results = {cell.arm: run.load_result(cell) for cell in run.load_plan().cells()}
     assert {arm: result and result.passed for arm, result in results.items()} == {

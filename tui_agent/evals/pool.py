@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL
 
@@ -21,6 +22,7 @@ from tui_agent.workspace.local.subprocesses import describe_end
 LOG_FILE = "log.txt"
 FIRST_PAUSE_S = 2.0
 """Seconds before a cell is retried after a failure of the provider; doubled for each further retry."""
+MAX_PAUSE_S = 30.0
 GRACE_PERIOD_S = 10.0
 """Seconds for a child to close its session when the run is stopped."""
 FAULT_STATUS = 2
@@ -38,10 +40,19 @@ class CellFault:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class CellRetry:
+    """A cell whose attempt number `attempt` failed and that is tried again after `pause_s` seconds."""
+
+    attempt: int
+    reason: str
+    pause_s: float
+
+
 RunAttempt = Callable[[RunFolder, Cell], Awaitable[tuple[int, str]]]
 """Runs one attempt of a cell; returns the exit status and the reason if there is no result."""
-Report = Callable[[Cell, CellResult | CellFault], None]
-"""Called with each cell that has ended."""
+Report = Callable[[Cell, CellResult | CellFault | CellRetry], None]
+"""Called with each cell that has ended or that is tried again."""
 
 
 async def run_pool(
@@ -61,7 +72,8 @@ async def run_pool(
 
     async def work(cell: Cell) -> None:
         async with limiter:
-            report(cell, await _run_with_attempts(run, plan, cell, run_attempt, first_pause_s))
+            retry = partial(report, cell)
+            report(cell, await _run_with_attempts(run, plan, cell, run_attempt, first_pause_s, retry))
 
     async with anyio.create_task_group() as group:
         for cell in cells:
@@ -69,13 +81,20 @@ async def run_pool(
 
 
 async def _run_with_attempts(
-    run: RunFolder, plan: Plan, cell: Cell, run_attempt: RunAttempt, pause: float
+    run: RunFolder,
+    plan: Plan,
+    cell: Cell,
+    run_attempt: RunAttempt,
+    pause: float,
+    report_retry: Callable[[CellRetry], None],
 ) -> CellResult | CellFault:
     for attempt in range(1, plan.max_attempts + 1):
         status, reason = await run_attempt(run, cell)
         result = run.load_result(cell)
         is_last = attempt == plan.max_attempts
         if result is not None and _needs_retry(plan, result) and not is_last:
+            pause = min(pause, MAX_PAUSE_S)
+            report_retry(CellRetry(attempt, result.detail, pause))
             await anyio.sleep(pause)
             pause *= 2
         elif result is not None:
@@ -85,6 +104,8 @@ async def _run_with_attempts(
             return result
         elif status == FAULT_STATUS or is_last:
             return CellFault(cell, reason)
+        else:
+            report_retry(CellRetry(attempt, reason, 0.0))
     raise AssertionError("unreachable: the last attempt returns")
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from tests.stubs.cells import plan, result
 from tui_agent.errors import ConfigError
-from tui_agent.evals import cell_main
+from tui_agent.evals import cell_main, pool
 from tui_agent.evals.arms import ablation_arms, matrix_arms
 from tui_agent.evals.cell_lock import share_cell_lock, wait_for_cells
 from tui_agent.evals.plan import Cell, CellResult, RunFolder
-from tui_agent.evals.pool import FAULT_STATUS, CellFault, run_pool
+from tui_agent.evals.pool import FAULT_STATUS, CellFault, CellRetry, run_pool
 
 
 class Attempts:
@@ -20,6 +20,7 @@ class Attempts:
     def __init__(self, *played: int | dict[str, object]) -> None:
         self._played = list(played)
         self.ended: list[CellResult | CellFault] = []
+        self.retries: list[CellRetry] = []
 
     async def run(self, run: RunFolder, cell: Cell) -> tuple[int, str]:
         played = self._played.pop(0)
@@ -28,8 +29,11 @@ class Attempts:
         run.save_result(cell, result(cell, **played))
         return 0, ""
 
-    def report(self, cell: Cell, ended: CellResult | CellFault) -> None:
-        self.ended.append(ended)
+    def report(self, cell: Cell, outcome: CellResult | CellFault | CellRetry) -> None:
+        if isinstance(outcome, CellRetry):
+            self.retries.append(outcome)
+        else:
+            self.ended.append(outcome)
 
 
 async def end_of(
@@ -68,6 +72,18 @@ async def test_a_preemptible_machine_that_was_lost_is_no_result(tmp_path: Path) 
         ended = await end_of(tmp_path / str(number), *played, preemptible=True)
         assert isinstance(ended, CellResult) and ended.attempts == attempts
         assert ended.passed == (attempts == 3)
+
+
+async def test_each_further_attempt_is_reported_with_its_reason_and_pauses_have_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost: dict[str, object] = {"passed": False, "failure": "environment", "detail": "no image"}
+    monkeypatch.setattr(pool, "MAX_PAUSE_S", 0.0)
+    made, attempts = plan("a").model_copy(update={"preemptible": True}), Attempts(-9, *[lost] * 9)
+    await run_pool(RunFolder(tmp_path), made, list(made.cells()), 1, attempts.report, attempts.run)
+    assert attempts.retries == [CellRetry(1, "status -9", 0.0)] + [
+        CellRetry(attempt, "no image", 0.0) for attempt in range(2, 10)
+    ]
 
 
 async def test_a_cell_without_a_result_is_named_with_the_reason(tmp_path: Path) -> None:

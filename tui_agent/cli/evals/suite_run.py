@@ -23,7 +23,7 @@ from tui_agent.evals.arms import ABLATIONS, ablation_arms, matrix_arms, single_a
 from tui_agent.evals.case import Case, Suite
 from tui_agent.evals.cell_lock import wait_for_cells
 from tui_agent.evals.plan import LOCK_FILE, RUNS_FOLDER, Arm, Cell, CellResult, CheckProgram, Plan, RunFolder
-from tui_agent.evals.pool import CellFault, RunAttempt, run_child, run_pool
+from tui_agent.evals.pool import CellFault, CellRetry, RunAttempt, run_child, run_pool
 from tui_agent.evals.preflight import require_runnable
 from tui_agent.evals.ray_cluster import open_cluster
 from tui_agent.evals.report import build_report
@@ -31,7 +31,7 @@ from tui_agent.evals.report_sections import summary_sections
 from tui_agent.evals.run_results import load_run
 from tui_agent.evals.suites import bundled_suites, load_suite
 from tui_agent.protocol.settings import Budgets
-from tui_agent.protocol.unicode_text import format_count
+from tui_agent.protocol.unicode_text import clip_line, format_count
 from tui_agent.store.writer_lock import WriterLock
 
 EXAMPLES = """\
@@ -53,6 +53,8 @@ cell's session. The model `oracle` gives the known-good answers of each case.
 exit status: 0 every case passed, 1 not every case passed, 2 usage or configuration, 130 interrupted (resume it)
 """
 
+MAX_DETAIL_CHARS = 200
+"""Maximum length of the reason in a line about a cell."""
 PLAN_OPTIONS = (
     ("suite", "SUITE"),
     ("task", "--task"),
@@ -387,15 +389,19 @@ def _run_cells(folder: RunFolder, plan: Plan, arguments: argparse.Namespace, run
 
 
 class _Progress:
-    """Prints a line for each cell that ends."""
+    """Prints a line for each cell that ends or is tried again."""
 
     def __init__(self, total: int, done: int, *, as_json: bool) -> None:
         self.done = done
         self._total = total
         self._as_json = as_json
 
-    def report(self, cell: Cell, ended: CellResult | CellFault) -> None:
-        """Print how a cell ended."""
+    def report(self, cell: Cell, ended: CellResult | CellFault | CellRetry) -> None:
+        """Print how a cell ended, or why it is tried again."""
+        if isinstance(ended, CellRetry):
+            reason = escape_control(clip_line(ended.reason, MAX_DETAIL_CHARS))
+            warn(f"{cell.name}: attempt {ended.attempt} failed, next one in {ended.pause_s:g} s: {reason}")
+            return
         self.done += 1
         if isinstance(ended, CellFault):
             warn(f"{cell.name} gave no result: {escape_control(ended.reason)}")
@@ -410,5 +416,5 @@ class _Progress:
             if ended.instability
             else f"failed ({ended.failure})"
         )
-        detail = "" if ended.passed else f": {' '.join(escape_control(ended.detail).split())[:200]}"
+        detail = "" if ended.passed else f": {escape_control(clip_line(ended.detail, MAX_DETAIL_CHARS))}"
         say(f"[{self.done}/{self._total}] {cell.name}  {verdict}  {ended.seconds:.1f} s{detail}")
