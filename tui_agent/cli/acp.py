@@ -4,6 +4,8 @@ Invariant: only the protocol's messages are printed on standard output.
 """
 
 import argparse
+import os
+import stat
 import sys
 from importlib import import_module
 
@@ -27,10 +29,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve the editor until it closes standard input. Raises `UsageError` on a terminal."""
-    if sys.stdin.isatty():
+    """Serve the editor until it closes standard input. Raises `UsageError` unless the editor's pipes are there."""
+    wanted, place = (
+        os.fstat(sys.stdin.fileno()).st_mode,
+        "in a terminal" if sys.stdin.isatty() else "with a file",
+    )
+    printed = os.fstat(sys.stdout.fileno()).st_mode
+    if not (stat.S_ISFIFO(wanted) or stat.S_ISSOCK(wanted)) or stat.S_ISREG(printed):
         raise UsageError(
-            "This command is started by an editor, not in a terminal.",
+            f"This command is started by an editor, not {place}.",
             hint="Add it to the editor's settings: tui-agent acp --help.",
         )
     options = session_options(arguments, client="editor", interactive=True)

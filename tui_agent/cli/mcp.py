@@ -163,7 +163,7 @@ def log_in(arguments: argparse.Namespace) -> int:
         env = _environment(base)
         try:
             limit: float = arguments.timeout_seconds
-            found: int | None = await sdk.log_in(settings, env, env.root, show, limit)
+            found: int | None = await sdk.log_in(settings, env, env.root, show, warn, limit)
             return found
         finally:
             await env.aclose()

@@ -26,6 +26,7 @@ from tui_agent.mcp.outside_text import clean_line
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.ports.environment import ProcessOpener
 
+WRONG_ADDRESS = "This is not the address that the browser ends on. It has /callback and a code in it."
 _PATH = "/callback"
 _MAX_REQUEST_BYTES = 16_000
 _REQUEST_LIMIT_S = 5.0
@@ -41,8 +42,9 @@ class BrowserAnswer:
     The address comes as a request to a port of this machine, or the user pastes it.
     """
 
-    def __init__(self, show: ShowAddress) -> None:
+    def __init__(self, show: ShowAddress, warn: Callable[[str], object]) -> None:
         self._show = show
+        self._warn = warn
         self._query: Mapping[str, list[str]] = {}
         self._arrived = anyio.Event()
 
@@ -82,6 +84,8 @@ class BrowserAnswer:
             line = sys.stdin.readline()
             if not line or self._take(line.strip()):
                 return
+            if line.strip():
+                self._warn(WRONG_ADDRESS)
 
     async def serve(self, stream: SocketStream) -> None:
         """Answer a request of the browser."""
@@ -106,16 +110,21 @@ async def open_browser(url: str) -> None:
 
 
 async def log_in(
-    settings: ServerSettings, opener: ProcessOpener, root: str, show: ShowAddress, limit_s: float
+    settings: ServerSettings,
+    opener: ProcessOpener,
+    root: str,
+    show: ShowAddress,
+    warn: Callable[[str], object],
+    limit_s: float,
 ) -> int | None:
-    """Log in to a server with an address, and save the login.
+    """Log in to a server with an address, and save the login. `warn` is told of a pasted line that is not the answer.
 
     Return the number of the server's tools, or None if it needs no login. Raises `ConfigError` if the login fails.
     """
     assert settings.login is not None
     try:
         with anyio.fail_after(limit_s):
-            return await _log_in(settings, settings.login, opener, root, show)
+            return await _log_in(settings, settings.login, opener, root, BrowserAnswer(show, warn))
     except TimeoutError as error:
         raise ConfigError(
             f"The login was not finished within {limit_s:g} s.", hint="Nothing was saved. Try again."
@@ -127,9 +136,8 @@ async def log_in(
 
 
 async def _log_in(
-    settings: ServerSettings, file: LoginFile, opener: ProcessOpener, root: str, show: ShowAddress
+    settings: ServerSettings, file: LoginFile, opener: ProcessOpener, root: str, answer: BrowserAnswer
 ) -> int | None:
-    answer = BrowserAnswer(show)
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
     port = listener.extra(SocketAttribute.local_port)
     login = ServerLogin(file, f"http://127.0.0.1:{port}{_PATH}", answer.ask)
