@@ -28,7 +28,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 from tui_agent.protocol.events.tool import ToolStarted
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.protocol.settings import PolicyName
+from tui_agent.protocol.settings import PROGRAM_AGENTS, PolicyName
 from tui_agent.session.headless_turn import Outcome, run_turn
 from tui_agent.store.log_reader import read_records
 from tui_agent.wiring.session import open_session
@@ -178,6 +178,7 @@ async def test_the_next_turn_continues_the_programs_conversation_and_counts_only
 )
 def test_the_policy_chooses_the_programs_permissions(name: str, policy: PolicyName, words: str) -> None:
     line = " ".join(PROGRAMS[name]({}).command(ProgramRequest("m", "high", policy)))
+    assert set(PROGRAMS) == set(PROGRAM_AGENTS)
     assert words in line and "--model m" in line and "high" in line
     assert "--auto" not in line or policy == "bypass"
 

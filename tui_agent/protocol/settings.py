@@ -98,6 +98,10 @@ class RepoMapOptions(FrozenModel):
     max_tokens: int = Field(1200, ge=100, le=20_000)
 
 
+PROGRAM_AGENTS = ("codex", "opencode", "tui-agent")
+"""The agents that are programs: each has a model and permissions of its own, and runs outside of the sandbox."""
+
+
 class SessionSettings(FrozenModel):
     """All settings that the user can change during a session."""
 
@@ -108,3 +112,8 @@ class SessionSettings(FrozenModel):
     repo_map: Literal["off", "auto"] = "auto"
     map_options: RepoMapOptions = RepoMapOptions()
     budgets: Budgets = Budgets()
+
+    @property
+    def program(self) -> str:
+        """The agent's name if it is a program; otherwise empty."""
+        return self.agent if self.agent in PROGRAM_AGENTS else ""

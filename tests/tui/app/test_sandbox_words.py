@@ -40,22 +40,27 @@ async def test_the_header_says_whether_commands_are_confined(
 @pytest.mark.slow_variants
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 @pytest.mark.parametrize(
-    ("sandbox", "said"),
-    [("bubblewrap", "edits, runs sandboxed commands"), ("", "edits, asks before running")],
+    ("agent", "sandbox", "said"),
+    [
+        ("default", "bubblewrap", "edits, runs sandboxed commands"),
+        ("default", "", "edits, asks before running"),
+        ("codex", "bubblewrap", "codex works by its own rules"),
+    ],
 )
 async def test_the_row_of_the_prompt_says_what_accept_edits_does_not_ask_about(
-    size: tuple[int, int], sandbox: str, said: str
+    size: tuple[int, int], agent: str, sandbox: str, said: str
 ) -> None:
     found: list[Record] = []
     for record in records(sandbox, "" if sandbox else MISSING):
         if isinstance(record, Envelope) and isinstance(record.payload, SessionStarted):
-            settings = record.payload.settings.model_copy(update={"policy": "accept-edits"})
+            settings = record.payload.settings.model_copy(update={"policy": "accept-edits", "agent": agent})
             record = record.model_copy(
                 update={"payload": record.payload.model_copy(update={"settings": settings})}
             )
         found.append(record)
     async with open_app(found, size=size) as driven:
         assert any(f"accept-edits  {said}  " in row for row in driven.rows()), driven.text()
+        assert agent == "default" or "sandbox" not in driven.text()
 
 
 async def test_status_says_why_there_is_no_sandbox() -> None:

@@ -55,7 +55,7 @@ def _status_pairs(context: AppContext, hidden_files: str) -> list[tuple[str, str
     pairs = [("session", f"{clean_line(state.title) or 'new'}  ({context.app.session_id})")]
     if settings is not None:
         sandbox = state.sandbox or f"none: {state.no_sandbox_reason or 'not known yet'}"
-        words = policy_words(settings.policy, unconfined=not state.sandbox)
+        words = policy_words(settings.policy, unconfined=not state.sandbox, program=settings.program)
         pairs = [
             ("model", _describe_model(settings.model)),
             ("policy", f"{settings.policy}: {words}"),

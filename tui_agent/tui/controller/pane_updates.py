@@ -17,6 +17,7 @@ from tui_agent.tui.controller.faults import REPORT
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.controller.line_counts import LineCounts
 from tui_agent.tui.controller.offered_commands import offered_actions
+from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.panes.status_text import status_of
 from tui_agent.tui.prompt.completion import AT_SIGN
@@ -179,8 +180,10 @@ class PaneUpdater:
         after = waits_for or ("this turn" if state.is_busy else "")
         self._app.prompt.set_queue([text_preview(message.text) for message in state.queue], after=after)
         unconfined = not state.sandbox and bool(state.no_sandbox_reason)
+        settings = state.settings
+        words = policy_words(settings.policy, unconfined=unconfined, program=settings.program)
         self._app.prompt.set_state(
-            state.settings.policy, note, running=state.is_busy, waits_for=waits_for, unconfined=unconfined
+            settings.policy, note, running=state.is_busy, waits_for=waits_for, words=words
         )
         hint = PLACEHOLDER
         if not state.settings.model.model:

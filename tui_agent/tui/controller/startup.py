@@ -10,7 +10,7 @@ from tui_agent.config.git_query import query_git
 from tui_agent.config.repository import find_repository
 from tui_agent.config.user_choices import load_choices
 from tui_agent.errors import TuiAgentError
-from tui_agent.protocol.settings import EFFORTS, POLICIES
+from tui_agent.protocol.settings import EFFORTS, POLICIES, PROGRAM_AGENTS
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.panes.model_discovery import (
     Server,
@@ -101,7 +101,7 @@ class StartPage:
         host, options = self._host, self._host.app.options
         config = host.config
         is_session = options.session or options.continue_latest
-        is_agent = config is not None and config.agent != "default"  # it may have a model of its own
+        is_agent = config is not None and config.agent in PROGRAM_AGENTS  # it has a model of its own
         if config is None or config.model or config.base_url or is_agent or is_session:
             host.chat.start.display = False
             host.app.reshape()

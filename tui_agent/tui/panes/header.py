@@ -153,10 +153,10 @@ class Header(LinePane):
     def _sandbox(self, width: int) -> list[Part]:
         """Return `sandbox`, `no sandbox` or another environment's name, emphasised if the policy relies on a sandbox.
 
-        Empty on a narrow screen.
+        Empty on a narrow screen, and for an agent that is a program.
         """
         state = self.state
-        if state is None or width < 70:
+        if state is None or width < 70 or (state.settings is not None and state.settings.program):
             return []
         if state.sandbox:
             return [self.pen.part(" sandbox", "t3", intent="policy")]

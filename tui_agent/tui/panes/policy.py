@@ -11,6 +11,13 @@ DESCRIPTIONS: dict[str, str] = {
 }
 """The policies from the strictest to the loosest."""
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
+PROGRAM_RULES: dict[str, str] = {
+    "plan": "may only read",
+    "ask": "may only read",
+    "accept-edits": "works by its own rules",
+    "bypass": "may do everything",
+}
+"""Descriptions for an agent that is a program, whose calls are neither asked about nor in the sandbox."""
 COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside")
 """The columns of the table of policies: kinds of actions in the workspace.
 
@@ -30,6 +37,11 @@ def policy_role(name: str) -> Role:
     return ROLES.get(name, "accent")
 
 
-def policy_words(name: str, *, unconfined: bool = False) -> str:
-    """Return a short description of the policy `name`; `unconfined` means that commands run without a sandbox."""
+def policy_words(name: str, *, unconfined: bool = False, program: str = "") -> str:
+    """Return a short description of the policy `name`.
+
+    `unconfined` means that commands run without a sandbox; `program` is the agent if it is a program.
+    """
+    if program:
+        return f"{program} {PROGRAM_RULES.get(name, '')}"
     return UNCONFINED.get(name, DESCRIPTIONS.get(name, "")) if unconfined else DESCRIPTIONS.get(name, "")

@@ -50,18 +50,18 @@ class PolicyRow(LinePane):
     policy: str = "ask"
     note: str = ""
     mode: str = ""
-    unconfined: bool = False
+    words: str = ""
 
-    def set_texts(self, policy: str, note: str, mode: str = "", *, unconfined: bool = False) -> None:
-        """Show the policy, a note and the mode of vim keys; `unconfined` means that commands run without a sandbox."""
-        if (policy, note, mode, unconfined) != (self.policy, self.note, self.mode, self.unconfined):
-            self.policy, self.note, self.mode, self.unconfined = policy, note, mode, unconfined
+    def set_texts(self, policy: str, note: str, mode: str = "", words: str = "") -> None:
+        """Show the policy, a note, the mode of vim keys, and the description of the policy."""
+        if (policy, note, mode, words) != (self.policy, self.note, self.mode, self.words):
+            self.policy, self.note, self.mode, self.words = policy, note, mode, words
             self.show()
 
     def draw(self, width: int, height: int) -> list[Strip]:
         pen = self.pen._replace(margin=1)
         policy = pen.part(self.policy, policy_role(self.policy), bold=True, intent="policy")
-        words = pen.part(f"  {policy_words(self.policy, unconfined=self.unconfined)}", "t3")
+        words = pen.part(f"  {self.words or policy_words(self.policy)}", "t3")
         mode = pen.part(f"   {self.mode}" if self.mode else "", "t2")
         right = [pen.part(self.note, "t3")]
         fits = cells([policy, words, mode, *right]) + 2 <= width
@@ -113,7 +113,8 @@ class Prompt(Vertical):
         """The slash commands that run in the engine. The menu lists them after the app's own."""
         self.choices: Mapping[str, Sequence[tuple[str, str]]] = {}
         self.arguments = ArgumentCompletion()
-        self.running = self._unconfined = False
+        self.running = False
+        self._words = ""
         self._waits_for = ""
         self._blank_at: tuple[int, int] | None = None
         """The cursor's position right after a completion that ended with a space; None once the cursor moves on."""
@@ -131,18 +132,18 @@ class Prompt(Vertical):
         yield self.policy_row
 
     def set_state(
-        self, policy: str, note: str, *, running: bool, waits_for: str = "", unconfined: bool = False
+        self, policy: str, note: str, *, running: bool, waits_for: str = "", words: str = ""
     ) -> None:
         """Set the texts of the row below the editor.
 
         `waits_for` names the work, other than a turn, that must end before a message is sent, e.g. a summary.
-        `unconfined` means that commands run without a sandbox.
+        `words` describes the policy, if its usual description does not hold.
         """
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
         self._policy, self._note = policy, note
         self.running = self.editor.running = running
-        self._waits_for, self._unconfined = waits_for, unconfined
+        self._waits_for, self._words = waits_for, words
         self._update_note()
 
     def set_find_place(self, text: str) -> None:
@@ -202,7 +203,7 @@ class Prompt(Vertical):
             note = f"waits for {self._waits_for}" if self._waits_for else "steers this turn"
         else:
             note = self._note
-        self.policy_row.set_texts(self._policy, note, mode, unconfined=self._unconfined)
+        self.policy_row.set_texts(self._policy, note, mode, self._words)
 
     @on(Editor.SelectionChanged)
     def _moved(self, event: Editor.SelectionChanged) -> None:
