@@ -44,6 +44,8 @@ def tool(
 def tools() -> list[dict[str, object]]:
     if MODE == "many":
         return [tool(f"tool_{number}", f"Does thing number {number}.") for number in range(1_000)]
+    if MODE == "untyped":
+        return [tool("greet"), tool("list", schema={"type": "string"})]
     if MODE == "liar":
         return [
             tool("greet", schema={"type": "object", "properties": {"b": {"$ref": "#/no"}}, "required": [7]})

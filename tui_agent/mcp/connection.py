@@ -26,7 +26,7 @@ from tui_agent.errors import ConfigError, LoginNeeded, ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.elicitation import Elicitation
 from tui_agent.mcp.login import UNAUTHORIZED, ServerLogin
-from tui_agent.mcp.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text
+from tui_agent.mcp.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text, describe_fault
 from tui_agent.mcp.prompts import RemotePrompt
 from tui_agent.mcp.remote_tool import RemoteTool, digest_tool
 from tui_agent.mcp.resources import MAX_RESOURCES, RemoteResources, TemplateSlot, can_be_typed
@@ -192,7 +192,7 @@ def _naming_faults(connection: Connection) -> Iterator[None]:
             raise ToolError(f"The server ended, or its answer has more than {limit_mb} MB.") from error
         raise ToolError(f"The server refused: {clean_line(error.error.message, 500)}") from error
     except (ValidationError, RuntimeError, ValueError) as error:
-        raise ToolError(f"The server sent an answer that is not valid: {clean_line(str(error))}") from error
+        raise ToolError(f"The server sent an answer that is not valid: {describe_fault(error)}") from error
 
 
 def _as_remote_prompt(prompt: types.Prompt) -> RemotePrompt:

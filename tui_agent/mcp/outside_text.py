@@ -2,6 +2,8 @@
 
 import re
 
+from pydantic import ValidationError
+
 from tui_agent.protocol.unicode_text import clip_line, replace_invisible
 
 MAX_DESCRIPTION_CHARS = 2_000
@@ -21,3 +23,14 @@ def clean_text(text: str, max_chars: int = MAX_RESULT_CHARS) -> str:
 def clean_line(text: str, max_chars: int = 200) -> str:
     """Return a text as one line without invisible characters."""
     return clip_line(clean_text(text, 10 * max_chars), max_chars)
+
+
+def describe_fault(error: Exception) -> str:
+    """Return an error of the SDK in one line; of an invalid answer only its first invalid value.
+
+    For example `tools.0.inputSchema.type: Input should be 'object'`.
+    """
+    if not isinstance(error, ValidationError):
+        return clean_line(str(error))
+    first = error.errors(include_url=False)[0]
+    return clean_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")

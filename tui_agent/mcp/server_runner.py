@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio import to_thread
+from pydantic import ValidationError
 
 from tui_agent.errors import ConfigError, EnvironmentFault, LoginNeeded, ToolError, TuiAgentError
-from tui_agent.mcp.outside_text import clean_line
+from tui_agent.mcp.outside_text import clean_line, describe_fault
 from tui_agent.mcp.prompts import RemotePrompt
 from tui_agent.mcp.remote_tool import RemoteTool
 from tui_agent.mcp.resources import MAX_OFFERED, ResourceList, find_matches, open_slots
@@ -225,7 +226,8 @@ class ServerRunner:
         server = f"The MCP server {self.settings.name}"
         if self._needs_login:
             return f"{server} {self.fault}"
-        return f"{server} is off: {self.fault}" if self.fault else f"{server} has not started yet."
+        status = "is off" if self.fault.endswith(OFF) else "does not run"
+        return f"{server} {status}: {self.fault}" if self.fault else f"{server} has not started yet."
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
         """Return the text of a prompt of the server. Raises `ConfigError` if that fails."""
@@ -266,6 +268,8 @@ class ServerRunner:
 def _describe(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, ValidationError):
+        return f"it sent an answer that is not valid: {describe_fault(error)}"
     text = clean_line(str(error))
     named = "ServerGone", "MCPError", "ConfigError"
     return text if text and type(error).__name__ in named else f"{type(error).__name__}: {text}".rstrip(": ")

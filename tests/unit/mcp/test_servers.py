@@ -119,6 +119,11 @@ async def test_changed_tools_are_listed_again_with_another_digest(tmp_path: Path
         ("exits", "it ended with 1: no such option: --mcp. It is off for the rest of this session."),
         ("dies", "it ended with 1: no database here. It is off for the rest of this session."),
         ("floods", "it writes lines to standard output that are not MCP messages: garbage …"),
+        (
+            "untyped",
+            "it sent an answer that is not valid: tools.1.inputSchema.type: Input should be 'object'."
+            " It is off for the rest of this session.",
+        ),
         ("long-line", "it wrote a line of more than 16 MB. It is off for the rest of this session."),
         ("silent", "it did not answer within 1 s. It is off for the rest of this session."),
     ],
