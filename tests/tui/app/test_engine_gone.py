@@ -4,8 +4,9 @@ from tests.stubs.fake_session import FakeSession, FakeTrouble
 from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
-from tui_agent.protocol.events.turn import TurnStarted, UserShellProgress, UserShellStarted
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.events.turn import QuestionAsked, TurnStarted, UserShellProgress, UserShellStarted
+from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.tui.modals.question import Question
 
 
 async def test_a_message_after_the_engines_death_opens_the_session_again_and_is_sent() -> None:
@@ -88,3 +89,17 @@ async def test_your_command_that_ran_when_the_engine_died_is_shown_as_ended_with
         driven.app.hide_notice()
         await driven.pilot.pause()
         assert "lost" in driven.text() and "first words" in driven.text()
+
+
+async def test_a_question_of_an_engine_that_is_gone_is_not_offered_for_an_answer() -> None:
+    session = FakeSession(golden("night_shift"))
+    async with open_app(session=session) as driven:
+        question = QuestionAsked(question_id=RequestId("q_1"), text="Which format?", form="text")
+        session.feed(TurnStarted(turn=3), question)
+        await driven.settle()
+        assert isinstance(driven.app.screen, Question)
+        session.end()
+        await driven.until(lambda: "engine ended" in driven.text())
+        await driven.pilot.pause()
+        assert not isinstance(driven.app.screen, Question)
+        assert "Enter answer" not in driven.rows()[-1]

@@ -39,6 +39,8 @@ class OpenQuestions:
         self._host = host
         self._open: Approval | Question | None = None
         self._aside: set[RequestId] = set()
+        self._waiting: set[RequestId] = set()
+        """The requests that wait for an answer."""
         self._view = ApprovalsView()
 
     def update(self, view: ApprovalsView) -> None:
@@ -46,7 +48,7 @@ class OpenQuestions:
         if view is self._view:
             return
         self._view = view
-        waiting = {request.request_id for request in view.permissions} | {
+        self._waiting = waiting = {request.request_id for request in view.permissions} | {
             question.question_id for question in view.questions
         }
         if not self._aside <= waiting:
@@ -148,6 +150,6 @@ class OpenQuestions:
         if self._open is modal:
             self._open = None
         # Do not open it again: its answer is on its way, or the user closed it to answer later.
-        self._aside.add(request_id)
+        self._aside |= {request_id} & self._waiting
         if not self._open_next():
             self._app.show_keys()
