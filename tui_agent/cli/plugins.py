@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+from keyword import iskeyword
 from pathlib import Path
 
 from tui_agent.cli.context import load_context
@@ -118,6 +119,8 @@ def new_plugin(arguments: argparse.Namespace) -> int:
             f"{name!r} is not a valid plugin name.",
             hint="Use lower-case letters, digits and _, starting with a letter.",
         )
+    if iskeyword(name):
+        raise UsageError(f"{name!r} is a keyword of Python.", hint="Choose another name.")
     folder = (arguments.cwd or Path.cwd()) / name
     if folder.exists():
         raise UsageError(f"{folder} already exists.", hint="Choose another name, or remove it.")

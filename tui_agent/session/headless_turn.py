@@ -153,9 +153,9 @@ class _Turn:
         if self._last_calls and self._last_calls <= set(self.denials):
             return Outcome("denied", denials[-1], self.run_id, session, answer)
         count = f"{format_count(len(denials), 'call')} {'was' if len(denials) == 1 else 'were'}"
-        return Outcome(
-            ended.reason, ended.detail, self.run_id, session, answer, f"{count} denied: {denials[-1]}"
-        )
+        last = "" if len(set(denials)) == 1 else ", the last one"
+        warning = f"{count} denied{last}: {denials[-1]}"
+        return Outcome(ended.reason, ended.detail, self.run_id, session, answer, warning)
 
     def take(self, batch: Sequence[Record]) -> None:
         """Process records of the session, and show those of this run: all from its `run.started` on."""

@@ -208,6 +208,17 @@ async def test_only_a_turn_whose_last_calls_were_all_denied_is_denied(
     assert outcome.reason == ("denied" if exit_status else "finished")
 
 
+async def test_the_warning_says_which_of_several_denied_calls_a_reason_belongs_to() -> None:
+    first = decided("a", allowed=False)
+    second = decided("b", allowed=False).model_copy(update={"reason": "It is a secret."})
+    session = FakeSession()
+    session.feed(*begun())
+    middle = (called("a", "b"), first, second, called("c"), decided("c", allowed=True))
+    answering(session, *turn(*middle, answered("That is all.")))
+    outcome = await run_turn(session, "x", lambda record: None)
+    assert outcome.warning == "2 calls were denied, the last one: It is a secret."
+
+
 def test_a_finished_turn_prints_its_warning_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = Outcome("finished", "", "run_0123456789ab", "ses_1", "Done.", ONE_DENIED)
     assert finish(outcome, as_json=True) == 0

@@ -30,6 +30,7 @@ def test_a_new_plugin_passes_its_own_check_and_is_listed(call: Call, work: Path)
     assert listed["files"]["source"] == "bundled"
     assert call("plugins", "new", "word_count")[0] == 2
     assert call("plugins", "new", "Word-Count")[0] == 2
+    assert call("plugins", "new", "class")[0] == 2
 
 
 EFFECTS = """
