@@ -65,7 +65,9 @@ def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:
         tool_faults, tool_notes = ((), ()) if try_tool is None else try_tool(offer)
         faults += tool_faults
         notes += tool_notes
-    if not plugin.version and path.is_dir():
+    if not offers and (path / "server.py").is_file():
+        notes.append("If it is an MCP server, add it to config.toml, then run: tui-agent mcp check NAME")
+    elif not plugin.version and path.is_dir():
         notes.append("It has no version: add `version` to plugin.toml.")
     if not offers and not faults:
         notes.append("It registers nothing.")

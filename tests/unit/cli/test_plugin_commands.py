@@ -97,6 +97,7 @@ def test_a_new_mcp_server_passes_its_test_and_offers_its_tool(
 ) -> None:
     status, out, _ = call("plugins", "new", "words", "--kind", "mcp")
     assert status == 0
+    assert "tui-agent mcp check" in json_lines(call("plugins", "check", "words", "--json")[1])[0]["notes"][0]
     table = out[out.index("[mcp.words]") : out.index("Then check it")]
     config = tmp_path / "home" / ".config" / "tui-agent" / "config.toml"
     config.parent.mkdir(parents=True)
