@@ -123,7 +123,11 @@ async def test_ctrl_d_quits_before_the_session_is_open() -> None:
 
 
 async def test_an_agent_with_a_model_of_its_own_asks_for_none_before_the_session_is_open() -> None:
-    session = FakeSession(empty_session("its own model"))
+    settings = SessionSettings(
+        model=ModelInfo(profile="", provider="codex", model="its own model"), agent="codex"
+    )
+    session = FakeSession()
+    session.feed(SessionStarted(workspace="/w", product="test", settings=settings))
     session.gate = asyncio.Event()
     options = SessionOptions(cwd=NOWHERE, agent="codex")
     async with open_app(session=session, outside=outside, options=options) as driven:
@@ -134,6 +138,7 @@ async def test_an_agent_with_a_model_of_its_own_asks_for_none_before_the_session
         assert "No model is set up" not in driven.text()
         session.gate.set()
         await shown(driven, "Ready. Write below")
+        await shown(driven, "policy ask: codex may only read")
 
 
 async def test_keys_of_the_first_frame_go_to_the_list_letters_and_pastes_to_the_prompt() -> None:

@@ -193,7 +193,7 @@ class StartPage:
             self.refresh(force=True)
 
     def _show(self, *, needs: bool, fault: str, policy: str) -> None:
-        host = self._host
+        host, settings = self._host, self._host.state.settings
         choices = ready_choices(host.app.key_map.key_of("help"))
         if needs:
             choices = first_choices(host.profiles, self.local, host.known_keys())
@@ -206,6 +206,7 @@ class StartPage:
                 fault=fault,
                 folder=shorten_home(host.app.options.cwd),
                 facts=self._facts,
+                program=settings.program if settings is not None else "",
                 unused_files=len(host.config.ignored_files) if host.config is not None else 0,
                 policy=policy,
             )

@@ -68,6 +68,8 @@ class StartContent(NamedTuple):
     unused_files: int = 0
     """Number of the folder's configuration files that are ignored because they are not trusted."""
     policy: str = "ask"
+    program: str = ""
+    """The agent if it is a program."""
 
 
 class Start(KeyActions, LinePane, can_focus=True):
@@ -210,7 +212,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         policy = [
             pen.part(f"{FOLDER_INDENT}policy ", "t2"),
             pen.part(content.policy, policy_role(content.policy), bold=True, intent="policy"),
-            pen.part(f": {policy_words(content.policy)}", "t2"),
+            pen.part(f": {policy_words(content.policy, program=content.program)}", "t2"),
         ]
         next_policy = pen._replace(intent="next_policy")
         key = self.key_map.key_of("next_policy")
