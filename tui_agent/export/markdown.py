@@ -132,11 +132,11 @@ def _change(change: ExportedChange) -> Iterator[str]:
 def clip_lines(text: str, lines: int = OUTPUT_LINES, width: int = LINE_CHARS) -> str:
     """Shorten a long text to its beginning and its end, with a note between them on the lines left out."""
     shown = [
-        line if len(line) <= width else f"{line[:width]}… ({len(line)} characters)"
+        line if len(line) <= width else f"{line[:width]}… ({len(line):,} characters)"
         for line in text.rstrip("\n").split("\n")
     ]
     if len(shown) > lines + 1:
-        gap = f"… {len(shown) - lines} more lines …"
+        gap = f"… {len(shown) - lines:,} more lines …"
         shown = [*shown[: lines // 2], gap, *shown[-(lines - lines // 2) :]]
     return "\n".join(shown)
 

@@ -355,7 +355,7 @@ def test_a_huge_line_of_output_is_drawn_in_part_and_counted() -> None:
         Samples().tool("run", "x", "exit 0", 1, blocks=(TerminalBlock(text="y" * 10_000_000),)), opened=True
     )
     assert len(shown) < 60
-    assert "9996000 more characters" in "".join(shown).replace("│", "").replace("  ", "")
+    assert "9,996,000 more characters" in "".join(shown).replace("│", "").replace("  ", "")
 
 
 def test_a_text_that_is_not_there_yet_shows_its_preview() -> None:

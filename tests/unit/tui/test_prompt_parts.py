@@ -191,6 +191,8 @@ def test_two_pastes_of_the_same_length_stay_apart() -> None:
     chips = Chips()
     first, second = chips.fold("x\n" * 30), chips.fold("y\n" * 30)
     assert first != second and chips.expand(first + second) == "x\n" * 30 + "y\n" * 30
+    long = chips.fold("z\n" * 20_000)
+    assert long == "[pasted 20,000 lines]" and chips.expand(f"a {long}") == "a " + "z\n" * 20_000
 
 
 def test_text_that_looks_like_a_chip_is_left_alone() -> None:

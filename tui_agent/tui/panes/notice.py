@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from textual.strip import Strip
 
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
@@ -41,7 +42,7 @@ class Notice(LinePane):
         if not self.cut:
             return pieces
         count = max(0, min(limit, MAX_ROWS) - 1)
-        return [*pieces[:count], f"{self.key} shows {len(pieces) - count} more lines."]
+        return [*pieces[:count], f"{self.key} shows {format_count(len(pieces) - count, 'more line')}."]
 
     def draw(self, width: int, height: int) -> list[Strip]:
         symbols, pen = self.looks.symbols, self.pen

@@ -17,7 +17,7 @@ from tui_agent.tui.prompt.completion import quoted
 
 FOLD_LINES: Final = 20
 FOLD_BYTES: Final = 2048
-CHIP: Final = re.compile(r"\[(?:pasted \d+ (?:lines?|characters)|image [^\[\]\n]+?)(?: #\d+)?\]")
+CHIP: Final = re.compile(r"\[(?:pasted [\d,]+ (?:lines?|characters)|image [^\[\]\n]+?)(?: #\d+)?\]")
 MAX_PATHS_LENGTH: Final = 4_096
 MAX_PATHS: Final = 20
 """Maximum number of paths in a pasted text that becomes mentions."""
@@ -54,7 +54,7 @@ class Chips:
         lines = text.count("\n") + (not text.endswith("\n"))
         if lines <= FOLD_LINES and len(text.encode("utf-8", "replace")) <= FOLD_BYTES:
             return text
-        label = self._unused(f"pasted {lines} lines" if lines > 1 else f"pasted {len(text)} characters")
+        label = self._unused(f"pasted {lines:,} lines" if lines > 1 else f"pasted {len(text):,} characters")
         self.texts[label] = text
         return label
 

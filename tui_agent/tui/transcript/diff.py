@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from itertools import groupby, pairwise
 from typing import Final, Literal
 
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, take, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import Token, colored, lexer_for, tokens
@@ -117,7 +118,7 @@ def _shortened(runs: Sequence[Run], look: Look) -> list[Run]:
     for run in runs:
         if len(run.text) > room:
             short.append(run._replace(text=take(run.text, room)[0]))
-            short.append(Run(f"  {len(run.text) - room} more characters", look.s("t3")))
+            short.append(Run(f"  {format_count(len(run.text) - room, 'more character')}", look.s("t3")))
             break
         short.append(run)
         room -= len(run.text)

@@ -13,6 +13,7 @@ from rich.color import Color as RichColor
 from rich.style import Style
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.links import address_of
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import MIN_CONTRAST, Role, contrast
@@ -90,7 +91,7 @@ def _line(raw: str, pen: Pen, look: Look) -> tuple[list[Run], Pen]:
             column += len(text)
             runs.append(Run(text, _style(pen, look), LITERAL))
     if len(raw) > LINE_LIMIT:
-        runs.append(Run(f"  {len(raw) - LINE_LIMIT} more characters", look.s("t3")))
+        runs.append(Run(f"  {format_count(len(raw) - LINE_LIMIT, 'more character')}", look.s("t3")))
     return runs, pen
 
 
