@@ -173,7 +173,7 @@ def test_the_app_asks_first_and_nothing_happens_without_trust(opened: Opened, mo
         terminal.press_until("\x1b[A", lambda screen: "› Q  Quit" not in screen, "another row")
         terminal.press_until("v", lambda screen: "scroll" in screen, "a file's content")
         terminal.send("\x1b")
-        terminal.until_text("Ignore these files")
+        terminal.until(lambda screen: "scroll" not in screen, "the question again")
         opened.nothing_happened()
         assert listening(terminal.process.pid) == []
         terminal.send("w")
