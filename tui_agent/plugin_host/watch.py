@@ -40,6 +40,17 @@ def _find_existing(folders: Sequence[Path]) -> list[Path]:
 
 async def _watch(folders: Sequence[Path], changed: Callable[[], object]) -> None:
     watchfiles = await to_thread.run_sync(import_module, "watchfiles")
-    # Its filter leaves out `__pycache__`, editors' temporary files and version control.
-    async for _ in watchfiles.awatch(*folders, debounce=DEBOUNCE_MS):
-        changed()
+    stop = anyio.Event()
+    async with anyio.create_task_group() as group:
+        group.start_soon(_set_at_cancellation, stop)
+        # Its filter leaves out `__pycache__`, editors' temporary files and version control.
+        async for _ in watchfiles.awatch(*folders, debounce=DEBOUNCE_MS, stop_event=stop):
+            changed()
+
+
+async def _set_at_cancellation(stop: anyio.Event) -> None:
+    """Set the event when this task is cancelled: the thread that waits for changes sees it, but no cancellation."""
+    try:
+        await anyio.sleep_forever()
+    finally:
+        stop.set()

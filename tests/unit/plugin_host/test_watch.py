@@ -1,5 +1,6 @@
 """Watching the folders of plugins, also one that is created while the session runs."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
@@ -29,4 +30,24 @@ async def test_a_folder_that_is_created_later_is_watched(
                 count += 1
                 (plugins / "lines.py").write_text(f"# {count}")
                 await anyio.sleep(0.1)
+            group.cancel_scope.cancel()
+
+
+async def test_the_thread_that_waits_for_changes_ends_with_its_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = anyio.Event()
+
+    async def wait(*folders: Path, debounce: int, stop_event: anyio.Event) -> AsyncIterator[None]:
+        begun.set()
+        with anyio.CancelScope(shield=True):  # as a thread that nothing can cancel
+            await stop_event.wait()
+        return
+        yield
+
+    monkeypatch.setattr("watchfiles.awatch", wait)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch.watch_plugins, [tmp_path], lambda: None)
+            await begun.wait()
             group.cancel_scope.cancel()
