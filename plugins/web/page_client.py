@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from tui_agent.plugin_api import ToolError
 
@@ -65,7 +64,10 @@ async def fetch_page(address: str, may_connect: Callable[[str], bool]) -> Page:
 
 
 async def _request(address: str, may_connect: Callable[[str], bool]) -> Page:
-    import httpx  # noqa: PLC0415 - slow, and only pages need it
+    # Slow, and only pages need them.
+    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415
+
+    import httpx  # noqa: PLC0415
 
     host, port = host_and_port(address)
     is_proxied = bool({urlsplit(address).scheme, "all"} & getproxies().keys()) and not proxy_bypass(host)
