@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -73,6 +74,25 @@ def test_a_call_is_denied_without_a_rule_and_allowed_by_one(program: Program) ->
     )
     (allowed,) = of(run(program), "tool.finished")
     assert allowed["content"][0]["text"] == "Hello, Ada!"
+
+
+def test_a_rule_for_a_tool_ends_when_its_running_server_describes_it_anew(
+    program: Program, tmp_path: Path
+) -> None:
+    configure(program, "stub", str(STUB), "rewords", str(tmp_path / "changed"))
+    script(program, "mcp_stub_greet", {"name": "Ada"})
+    events = run(program)
+    assert of(events, "tool.finished")[0]["status"] == "denied"
+    effect = r'"server": "stub", "tool": "greet", "digest": "(\w+)"'
+    digest = re.findall(effect, json.dumps(events))[0]
+    policy = program.home / ".config" / "tui-agent" / "policy.toml"
+    policy.write_text(f'[[rule]]\nallow = "tool mcp_stub_greet#{digest}"\n')
+    greet = '  - calls: [{mcp_stub_greet: {"name": "Ada"}}]\n'
+    pause = '  - calls: [{run_command: {command: "sleep 2"}}]\n'
+    text = f"answers:\n{greet}{pause}{greet}  - text: Done.\n"
+    (program.workspace / "script.yaml").write_text(text)
+    ended = of(run(program), "tool.finished")
+    assert [end["status"] for end in ended if end["name"] == "mcp_stub_greet"] == ["ok", "denied"]
 
 
 def test_a_killed_program_leaves_no_server_behind(program: Program, tmp_path: Path) -> None:
