@@ -1,6 +1,6 @@
-"""Positions of a question's words in a file: the best window of lines, lines with two of the words, and their symbols.
+"""Scores of a file's lines and symbols, computed from the positions of a question's words in the file.
 
-Invariant: all functions are pure; their work is limited to `texts.MAX_HITS` positions per word.
+Invariant: all functions are pure; they use at most `texts.MAX_HITS` positions of each word.
 """
 
 from bisect import bisect_left, bisect_right
@@ -31,7 +31,7 @@ class WordLines:
         self.positions = {word: lines for word in values if (lines := text.lines_of(word))}
 
     def best_window(self) -> float:
-        """Return the BM25 score of the best window of `WINDOW_LINES` lines."""
+        """Return the BM25 score of the `WINDOW_LINES` adjacent lines that match the question best."""
         half = WINDOW_LINES // 2
         room = K1 * (1 - B_WINDOW + B_WINDOW * min(1.0, self.count / WINDOW_LINES))
         scores: dict[int, float] = {}
@@ -44,7 +44,7 @@ class WordLines:
         return max(scores.values(), default=0.0)
 
     def pair_score(self, pairs: Mapping[Pair, float]) -> float:
-        """Return the BM25 score of the word pairs that occur together on a line."""
+        """Return the BM25 score of the word pairs whose two words occur on the same line."""
         positions, line_sets = self.positions, dict[str, set[int]]()
         score = 0.0
         for (first, second), value in pairs.items():
@@ -55,7 +55,7 @@ class WordLines:
         return score
 
     def score_symbols(self, symbols: Sequence[Symbol]) -> list[float]:
-        """Return the BM25 score of each symbol by its own lines and name."""
+        """Return the BM25 score of each symbol for the question's words in its lines and its name."""
         if not symbols:
             return []
         mean = sum(symbol.end - symbol.line + 1 for symbol in symbols) / len(symbols)
@@ -80,10 +80,6 @@ class WordLines:
         return scores
 
     def _possible_name_matches(self, symbols: Sequence[Symbol]) -> set[int]:
-        """Return the indexes of symbols whose name may contain a word of the question.
-
-        This is a cheap test of the starts of the name's words.
-        """
         names = "\n".join([symbol.name for symbol in symbols]).lower()
         indexes: set[int] = set()
         for word in self.positions:
@@ -119,9 +115,9 @@ def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int
 
 
 def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
-    """Return the scores, changed so that the symbols that contain `line` have the highest ones.
+    """Return the scores, with those of the symbols that contain `line` raised above all others.
 
-    Of these symbols, the one with the fewest lines has the highest score.
+    The shortest of these symbols gets the highest score.
     """
     best = max(scores, default=0.0) + 1.0
     return [
@@ -131,7 +127,10 @@ def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -
 
 
 def default_scores(symbols: Sequence[Symbol]) -> list[float]:
-    """Return scores of symbols for a map without a question: high for types and long symbols, low for nested symbols."""
+    """Return the scores of symbols for a map without a question.
+
+    Types and long symbols have high scores; nested symbols have low scores.
+    """
     return [
         0.0
         if symbol.kind in ("variable", "constant", "define", "key", "prototype")

@@ -1,7 +1,7 @@
 """List of a repository's files, each with a key (size, time, inode) that changes when the file changes.
 
-Invariant: links are never followed, nothing outside `root` is listed, and no file is opened except ignore files if git
-is not available. Names that are not UTF-8 are decoded by `os.fsdecode`.
+Invariant: links are never followed, and nothing outside `root` is listed. Files are not opened; only without git, the
+ignore files are. Names that are not UTF-8 are decoded by `os.fsdecode`.
 """
 
 import os
@@ -21,14 +21,11 @@ MAX_FILES = 200_000
 GIT_S = 20.0
 MAX_BYTES = 1_000_000
 SUBMODULE, CLONE = "submodule", "nested clone"
-"""Folders listed by git but not entered: those in `.gitmodules`, and others with their own `.git`."""
+"""Reasons for leaving out a folder that git lists: it is in `.gitmodules`, or it has its own `.git`."""
 TICK_NS = 20_000_000
-"""Time resolution in ns: within this time a folder can change again without a new modification time."""
+"""Resolution of modification times in ns: two changes within this time can have the same modification time."""
 GONE_TIME = -2
-"""Modification time recorded for a folder that exists only in git.
-
-When the folder is created, the time of its parent changes.
-"""
+"""Replaces the modification time of a folder that git lists but that does not exist on the disk."""
 NEVER_LISTED = REPOSITORY_FOLDERS | CACHE_FOLDERS
 INSTALL_FOLDERS = INSTALLED_FOLDERS | {"site-packages"}
 LOCK_FILES = frozenset(
@@ -44,13 +41,13 @@ BINARY_SUFFIXES = frozenset(
 )
 
 TRANSLATION_SUFFIXES = frozenset({"po", "pot", "xlf", "xliff"})
-"""Suffixes of translation files. Their many words are of no use, because nobody searches for them."""
+"""Suffixes of translation files, which are left out because nobody searches for their words."""
 
 _OTHER_KINDS = {stat.S_IFLNK: "link", stat.S_IFDIR: SUBMODULE}
 
 
 class Entry(NamedTuple):
-    """A file with size, modification time and inode. If these are equal, the file is treated as unchanged."""
+    """A file with its size, modification time and inode. A file with equal values is treated as unchanged."""
 
     path: str
     size: int
@@ -59,9 +56,9 @@ class Entry(NamedTuple):
 
 
 class FileList(NamedTuple):
-    """The files of a repository in path order, and the number of names left out for each reason.
+    """The files of a repository in path order, and for each reason the number of files left out.
 
-    `folders` (with modification times) and `index_key` let `is_current` detect added or removed names.
+    `is_current` compares `folders` (modification times by path) and `index_key` to detect added and removed files.
     """
 
     entries: tuple[Entry, ...]
@@ -78,9 +75,9 @@ def list_files(root: Path, may_show: Callable[[str], bool]) -> FileList:
 
 
 def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, list[str]]:
-    """Return the list of files with empty `folders`, and all names.
+    """Return the list of files, and all names that were found.
 
-    `with_folders` can fill in `folders` later from these names.
+    The list's `folders` are empty; `with_folders` computes them later from the names.
     """
     os.scandir(root).close()
     repository = locate_repository(root)
@@ -91,10 +88,10 @@ def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, li
 
 
 def with_folders(root: Path, listing: FileList, names: list[str], since: int) -> FileList:
-    """Return the list of files with `folders` filled in: the folders of these names, with their modification times.
+    """Return the list of files with `folders` computed: the folders that contain `names`, with modification times.
 
-    `since` is the start of the listing in nanoseconds; folders that may have changed after it get a time that never
-    matches.
+    `since` is the time in nanoseconds at which the listing started. A folder that may have changed later gets the time
+    -1, which never equals a real time.
     """
     return listing._replace(folders=_folder_times(root, names, since))
 
@@ -102,7 +99,7 @@ def with_folders(root: Path, listing: FileList, names: list[str], since: int) ->
 def stat_files(
     root: Path, names: list[str], may_show: Callable[[str], bool], index: tuple[int, int]
 ) -> FileList:
-    """Return the names of regular files whose size and kind fit a repository map; count all other files by reason."""
+    """Return the regular files that a repository map can include, and count all other files by reason."""
     entries: list[Entry] = []
     skipped: dict[str, int] = {}
     prefix = f"{root}/"
@@ -133,7 +130,7 @@ def _submodule_paths(prefix: str) -> frozenset[str]:
 
 
 def is_current(root: Path, known: FileList) -> bool:
-    """Return True if no file can have been added or removed since `known` was listed, and no ignore rule changed."""
+    """Return True if since `known` was listed no file was added or removed and no ignore rule changed."""
     if index_key(locate_repository(root)) != known.index_key:
         return False
     prefix, stat_of = f"{root}/", os.stat
@@ -144,9 +141,9 @@ def is_current(root: Path, known: FileList) -> bool:
 
 
 def refresh_list(root: Path, known: FileList, may_show: Callable[[str], bool]) -> FileList:
-    """Return the files with current sizes and times.
+    """Return the files with current sizes and modification times.
 
-    The result is `known` itself if nothing changed, and a new list if files may have been added or removed.
+    Returns `known` itself if nothing changed. Lists the folder again if files may have been added or removed.
     """
     if not is_current(root, known):
         return list_files(root, may_show)
@@ -169,7 +166,7 @@ def refresh_list(root: Path, known: FileList, may_show: Callable[[str], bool]) -
 
 
 def exclusion_reason(name: str, seen: os.stat_result) -> str:
-    """Return the reason why a file is left out (its name, kind or size); empty if it is not left out."""
+    """Return the reason (name, kind or size) for leaving a file out, or an empty string if the file is listed."""
     if stat.S_IFMT(seen.st_mode) != stat.S_IFREG:
         return _OTHER_KINDS.get(stat.S_IFMT(seen.st_mode), "special")
     base = name.rpartition("/")[2]
@@ -194,7 +191,7 @@ def _folder_times(root: Path, names: list[str], since: int) -> dict[str, int]:
 
 
 def _folder_time(root: Path, name: str, since: int) -> int:
-    """Return the folder's modification time, or -1 (which matches no folder) if it may have changed after `since`."""
+    """Return the folder's modification time, or -1 if the folder may have changed after `since`."""
     try:
         time_ns = os.stat(f"{root}/{name}").st_mtime_ns  # noqa: PTH116 - thousands of them
     except FileNotFoundError:
@@ -205,9 +202,9 @@ def _folder_time(root: Path, name: str, since: int) -> int:
 
 
 def bare_folders(root: Path, folders: Collection[str], since: int) -> dict[str, int]:
-    """Return the modification times of folders without any listed file, because files may be added to them.
+    """Return the modification times of folders that contain no listed file; files may be added to these folders.
 
-    Subfolders of a folder with only ignored files are left out. `since` is the time of the listing in nanoseconds.
+    Folders inside a folder of ignored files are left out. `since` is the time of the listing in nanoseconds.
     """
     times: dict[str, int] = {}
     stack = [(name, True) for name in folders]
@@ -241,9 +238,9 @@ def index_key(repository: Repository | None) -> tuple[int, int]:
 
 
 def walk(root: Path, patience_s: float = 20.0) -> Iterator[str]:
-    """Yield names below `root` that no `.gitignore` file excludes, in any order.
+    """Yield the paths of files below `root` that no `.gitignore` file excludes, in any order.
 
-    Stops after `patience_s` seconds.
+    Stops without an error after `patience_s` seconds.
     """
     deadline = time.monotonic() + patience_s
     stack: list[tuple[str, IgnoreRules]] = [("", IgnoreRules())]

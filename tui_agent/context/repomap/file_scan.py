@@ -1,7 +1,7 @@
-"""Up-to-date list of a repository's files with as little file access as possible.
+"""Up-to-date list of a repository's files that reads as little of the disk as possible.
 
-Invariant: the list includes every change that the watcher has reported; changes that it cannot report are found within
-`FULL_SCAN_S`. Without a watcher every file is checked each time.
+Invariant: the list includes every change that the watcher has reported. Changes that the watcher cannot report are
+found within `FULL_SCAN_S`. Without a watcher every file is checked at every call.
 """
 
 import os
@@ -30,8 +30,8 @@ FULL_SCAN_S = 10.0
 class FileScanner:
     """Lists the files of one folder repeatedly.
 
-    `full_scan_s` is the number of seconds between checks of all files. `start_watch` raises `OSError` if nothing can be
-    watched.
+    `full_scan_s` is the number of seconds between checks of all files. `start_watch` starts watching a folder; it
+    raises `OSError` if watching is impossible.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class FileScanner:
         self._watchable = True
 
     def list_files(self, *, rescan: bool = False) -> FileList:
-        """Return the files, as the same object as last time if nothing changed. `rescan` ignores the cached list.
+        """Return the files. If nothing changed, return the same object as the last call.
 
-        Raises `OSError` if the folder cannot be read.
+        `rescan` checks all files, even if no change was reported. Raises `OSError` if the folder cannot be read.
         """
         if rescan:
             self._listing = None
@@ -78,7 +78,7 @@ class FileScanner:
         return (info.st_dev, info.st_ino)
 
     def _list_watched(self, known: FileList) -> FileList | None:
-        """Return the list with the changes that the watcher reported, or None if all files must be checked."""
+        """Update the list by the changes that the watcher reported. Return None if all files must be checked."""
         if self._watch is None or time.monotonic() - self._last_full_scan > self._full_scan_s:
             return None
         try:
@@ -113,7 +113,7 @@ class FileScanner:
         return known if same else known._replace(entries=tuple(entries))
 
     def _rescan(self, known: FileList) -> FileList:
-        """Start watching, then check every file; in this order no change is missed."""
+        """Start watching, and then check every file. In this order no change is missed."""
         if self._names is not None:
             known = with_folders(self._root, known, self._names, self._since)
             self._names = None

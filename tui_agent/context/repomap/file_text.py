@@ -1,7 +1,7 @@
-"""Reading of a file's bytes if they are text written by a person.
+"""Reading of files whose content is text written by a person.
 
-Invariant: at most `MAX_BYTES` are read, a link at the end of a path is not followed, and the result is UTF-8 (other
-encodings are converted; invalid bytes stay and are replaced when shown).
+Invariant: at most `MAX_BYTES` are read, and a link is not followed. Text in another encoding is converted to UTF-8;
+invalid bytes stay, and are replaced when the text is shown.
 """
 
 import os
@@ -22,7 +22,7 @@ _EXPORT = re.compile(
     rb"\A(?:\{\"v\":\d+,\"seq\":\d+,\"time\":[\d.e+]+,\"session\":\"ses_|# [^\n]*\n\n- session: ses\\?_"
     rb"|<!doctype html>[^\0]*?<meta name=\"generator\" content=\"tui-agent )"
 )
-"""Starts of tui-agent's own session exports, which mention every file but are not part of the repository."""
+"""Matches the start of a session exported by tui-agent. Exports are left out because they mention every file."""
 _BOMS = (
     (b"\xff\xfe\x00\x00", "utf-32"),
     (b"\x00\x00\xfe\xff", "utf-32"),
@@ -77,14 +77,14 @@ def classify(data: bytes) -> Source:
 
 
 def _is_generated(head: bytes) -> bool:
-    """Return True for generated code. The slow pattern is tried only if one of the pattern's words occurs."""
+    """Return True for generated code."""
     lowered = head.lower()
     has_sign = b"generated" in lowered or b"do not " in lowered
     return has_sign and _GENERATED.search(head) is not None
 
 
 def _is_binary(head: bytes) -> bool:
-    """Return True if there are NUL bytes or many control characters, which would keep a parser busy for seconds."""
+    """Return True if the data has NUL bytes or many control characters, which can occupy a parser for seconds."""
     if b"\0" in head:
         return True
     return len(head) - len(head.translate(None, _NO_TEXT)) > max(MOST_STRAY, len(head) * STRAY)

@@ -22,14 +22,14 @@ PATH_TIMES = 4
 
 
 def count_word(small: bytes, sought: bytes) -> int:
-    """Count the occurrences of a word as a whole: `sha1` does not occur in `sha128`."""
+    """Count the occurrences of a whole word: `sha1` does not occur in `sha128`."""
     if sought[-1:].isdigit():
         return sum(1 for _ in re.finditer(re.escape(sought) + rb"(?![0-9])", small))
     return small.count(sought)
 
 
 class WordCounts:
-    """Counts of a question's words in texts, each with a name, for the BM25 scores of the texts."""
+    """Counts of a question's words in several texts, from which each text's BM25 score is computed."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
@@ -38,7 +38,10 @@ class WordCounts:
         self._times: dict[str, tuple[list[int], int]] = {}
 
     def add(self, name: str, lowered: bytes, path_words: Collection[str] = ()) -> None:
-        """Count the words in a text in lower case. A word of its path counts `PATH_TIMES` times."""
+        """Count the words of the text `name`; `lowered` is the text in lower case.
+
+        Each of `path_words`, the words of the text's path, counts `PATH_TIMES` times.
+        """
         counts = [count_word(lowered, sought) for sought in self._sought]
         for index in [self._indexes[word] for word in path_words if word in self._indexes]:
             counts[index] += PATH_TIMES
@@ -46,7 +49,7 @@ class WordCounts:
             self._times[name] = (counts, len(lowered) // BYTES_A_WORD + 1)
 
     def values(self, total: int) -> dict[str, float]:
-        """Return the value of each word of the question, for `total` texts."""
+        """Return the value (weight times rarity) of each word of the question. `total` is the number of all texts."""
         columns = zip(*[counts for counts, _ in self._times.values()], strict=True)
         found = {
             term: len(column) - column.count(0)
@@ -55,7 +58,7 @@ class WordCounts:
         return ranking.values_of(self._query, found, total)
 
     def scores(self, total: int) -> dict[str, float]:
-        """Return the BM25 score of each text that has a word of the question, for `total` texts."""
+        """Return the BM25 score of each text that has a word of the question. `total` is the number of all texts."""
         values = list(self.values(total).values())
         mean = sum(size for _, size in self._times.values()) / max(1, len(self._times))
         scores = {}
@@ -72,8 +75,8 @@ class WordCounts:
 class FullScan:
     """The result of reading all files of a repository.
 
-    `texts` are the paths of text files, `no_text` those of others, which `skipped` counts by reason; `words` is each
-    file's score by path; `values` is the value of each word of the question.
+    `texts` and `no_text` are the paths of text files and of all other files; `skipped` counts the other files by
+    reason. `words` is the score of each text file by path. `values` is the value of each word of the question.
     """
 
     def __init__(self, root: str, entries: Iterable[Entry], query: Query, hidden: Collection[str]) -> None:
@@ -98,7 +101,7 @@ class FullScan:
 
 
 def search_commits(root: Path, query: Query) -> list[SimilarCommit]:
-    """Return the recent commits whose messages match the question, best first. Empty without git."""
+    """Return recent commits whose messages match the question, best first. Without git, the list is empty."""
     messages = history.read_messages(root)
     counts = WordCounts(query)
     for sha, message in messages.items():

@@ -1,7 +1,7 @@
-"""Graph of files that use names defined in other files, and the resulting rank.
+"""Graph of files that use names defined in other files, and the rank of each file in this graph.
 
-Invariant: the work is limited: a name with more than `MAX_DEFINERS` definers makes no edge, and only the strongest
-`MAX_OUT` edges of a file are used. The result does not depend on the order in which files were indexed.
+Invariant: a name defined in more than `MAX_DEFINERS` files makes no edge, and only the strongest `MAX_OUT` edges of a
+file are used. The result does not depend on the order in which files were indexed.
 """
 
 from array import array
@@ -17,11 +17,14 @@ MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
 _PAIR = Struct("<If")
 Edges = list[dict[int, float]]
-"""Edges of the graph: for each file (by its index in path order), the files whose names it uses, with weights."""
+"""Edges of the graph. Item `n` belongs to file `n` in path order: the files whose names it uses, with weights."""
 
 
 def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
-    """Return the files that define each name (by the name's hash). Names that many files define are left out."""
+    """Return, for the hash of each name, the files that define the name.
+
+    Names defined in more than `MAX_DEFINERS` files are left out.
+    """
     files_by_name: dict[int, list[int]] = {}
     for index, packed in enumerate(defs):
         for name in _hashes(packed):
@@ -30,7 +33,7 @@ def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
 
 
 def edges_of(file: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
-    """Return the files whose names `file` uses, with weights, strongest first."""
+    """Return the files whose names `file` uses, each with the weight of the edge, strongest first."""
     weights: dict[int, float] = {}
     get = weights.get
     for others in filter(None, map(known.get, _hashes(refs))):
@@ -42,14 +45,14 @@ def edges_of(file: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> di
 
 
 def _sort_by_weight(weights: Mapping[int, float]) -> list[int]:
-    """Return the files by weight; equal weights stay in path order."""
+    """Return the files by weight, heaviest first; files of equal weight stay in path order."""
     return sorted(sorted(weights), key=weights.__getitem__, reverse=True)
 
 
 def all_edges(rows: Sequence[tuple[int, bytes, bytes]]) -> Edges:
     """Return the edges of the whole graph.
 
-    Each row has a file's id, the packed hashes of the names it uses, and those of the names it defines.
+    Each row has a file's id, the packed hashes of names that the file uses, and those of names that it defines.
     """
     known = definers(defs for _, _, defs in rows)
     return [edges_of(index, refs, known) for index, (_, refs, _) in enumerate(rows)]
@@ -80,7 +83,7 @@ def page_rank(edges: Edges) -> list[float]:
 
 
 def write_graph(index_file: IndexFile) -> None:
-    """Compute and store every file's rank and neighbours."""
+    """Compute and store every file's rank and its edges."""
     rows = list(index_file.all_names())
     ids = [row for row, _, _ in rows]
     edges = all_edges(rows)
@@ -103,5 +106,5 @@ def _pack_edges(weights: Mapping[int, float], order: Sequence[int], ids: Sequenc
 
 
 def unpack_edges(data: bytes) -> list[tuple[int, float]]:
-    """Unpack edges that were stored in the index: (file, weight), strongest first."""
+    """Unpack stored edges to pairs (file, weight), strongest first."""
     return list(_PAIR.iter_unpack(data))

@@ -1,6 +1,6 @@
-"""Past commits: files that changed when a commit message contained the question's words.
+"""Search of past commits by message, to find the files that these commits changed.
 
-Invariant: only ancestors of the current commit are used; merges and commits with very many files are ignored.
+Invariant: only ancestors of the current commit are used. Merges and commits with very many files are ignored.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from tui_agent.context.repomap.index_db import IndexFile
 from tui_agent.folds.text.word_forms import split_text
 
 MAX_COMMITS, SEARCHED_COMMITS = 4_000, 1_000
-"""Numbers of newest commits that the index stores, and that the first answer reads without it."""
+"""Number of newest commits stored in the index, and number searched while there is no index."""
 GIT_S, SEARCH_S = 20.0, 3.0
-"""Time limits in seconds for git: in the worker process, and while a user waits for the first answer."""
+"""Time limits in seconds for git in the worker process, and for git while a user waits for an answer."""
 MAX_TOUCHED = 30
 MAX_MESSAGE = 4_000
 BEST = 60
@@ -21,13 +21,13 @@ _MARK, _FIELD = "\x02", "\x03"
 
 
 def head(root: Path) -> str:
-    """Return the hash of the current commit; empty if there is none."""
+    """Return the hash of the current commit, or an empty string if there is no commit or no git."""
     repository = locate_repository(root)
     return repository.commit if repository is not None else ""
 
 
 def refresh(index_file: IndexFile, root: Path) -> None:
-    """Store the messages of the newest commits in the index. If git fails, the stored messages stay."""
+    """Store the messages of the newest commits in the index. If git fails, keep the stored messages."""
     current = head(root)
     if not current or index_file.meta("history") == current:
         return
@@ -48,7 +48,7 @@ def refresh(index_file: IndexFile, root: Path) -> None:
 
 
 def read_messages(root: Path) -> dict[str, bytes]:
-    """Return the messages of the newest commits by hash, in lower case. Empty without git."""
+    """Return the messages of the newest commits by hash, in lower case. Without git, the result is empty."""
     options = ("--no-merges", f"--max-count={SEARCHED_COMMITS}", f"--format={_MARK}%H{_FIELD}%B")
     output = query_git(root, "log", *options, timeout_s=SEARCH_S)
     records = (output or b"").lower().split(_MARK.encode())[1:]
@@ -59,7 +59,10 @@ def read_messages(root: Path) -> dict[str, bytes]:
 def read_commits(
     root: Path, shas: Sequence[str], timeout_s: float = GIT_S
 ) -> list[tuple[str, str, list[str]]]:
-    """Return (hash, words of the message, changed files) of each commit. Wide commits have no words and files."""
+    """Return (hash, words of the message, changed files) of each commit.
+
+    For a commit with very many files, the words and files are empty.
+    """
     options = (
         "--no-walk=unsorted",
         "--no-renames",

@@ -1,7 +1,7 @@
 """Index of a repository: one SQLite file in the user's cache folder.
 
-Invariant: the file can be deleted at any time, and damage costs only the time to rebuild it. Nothing is unpickled, and
-readers never wait for a writer. The same files give the same content, in any order of indexing.
+Invariant: a deleted or damaged index is rebuilt; nothing else is lost. Nothing is unpickled, and readers never wait for
+a writer. The same files give the same content, in any order of indexing.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.views import Symbol
 
 VERSION = 8
-"""Version of the tables and of word splitting; an index of another version is rebuilt."""
+"""Version of the tables and of the rules for splitting words. An index of another version is rebuilt."""
 BUSY_MS = 5_000
 _FIELDS = "id, path, size, mtime, inode, reason, language, rank"
 _SCHEMA = """
@@ -46,7 +46,7 @@ class Commits:
         self._db = db
 
     def known(self) -> dict[str, int]:
-        """Return the row ids of the stored commits by hash."""
+        """Return the row id of each stored commit by the commit's hash."""
         return dict(self._db.execute("SELECT sha, id FROM commits"))
 
     def add(self, sha: str, words: str, files: Sequence[str]) -> None:
@@ -61,7 +61,7 @@ class Commits:
         self._db.executemany("DELETE FROM commits WHERE id=?", rows)
 
     def search(self, expression: str, most: int) -> list[SimilarCommit]:
-        """Return commits whose messages match, best first."""
+        """Return the stored commits whose messages match the FTS5 `expression`, best first."""
         rows = self._db.execute(
             "SELECT -score, files FROM (SELECT rowid AS at, bm25(messages) AS score FROM messages"
             " WHERE messages MATCH ? ORDER BY score, rowid LIMIT ?) JOIN commits ON commits.id = at",
@@ -73,7 +73,7 @@ class Commits:
 class IndexedFile(NamedTuple):
     """The indexed content of one file.
 
-    `reason` says why the file has no words; `refs` are the packed hashes of names that it uses, `defs` of names that it
+    `reason` says why the file has no words. `refs` and `defs` are the packed hashes of names that the file uses and
     defines.
     """
 
@@ -113,9 +113,9 @@ def remove(path: Path) -> None:
 
 
 class IndexFile:
-    """An open index. `key` identifies the rules and languages that the index was built with; another key empties it.
+    """An open index. Not thread-safe. Raises `sqlite3.Error` if the file cannot be used; see `open_index`.
 
-    Not thread-safe. Raises `sqlite3.Error` if the file cannot be used; see `open_index`.
+    `key` identifies the rules and languages that the index is built with. An index with another key is emptied.
     """
 
     def __init__(self, path: Path, key: str) -> None:
@@ -176,12 +176,12 @@ class IndexFile:
         self._db.execute("COMMIT")
 
     def meta(self, name: str) -> str:
-        """Return the value stored under `name` in the table of settings; empty if there is none."""
+        """Return the setting stored under `name`, or an empty string if there is none."""
         row = self._db.execute("SELECT value FROM meta WHERE name=?", (name,)).fetchone()
         return str(row[0]) if row else ""
 
     def set_meta(self, name: str, value: str) -> None:
-        """Store a value under `name` in the table of settings."""
+        """Store a setting under `name`."""
         self._db.execute("INSERT OR REPLACE INTO meta VALUES(?,?)", (name, value))
 
     @property
@@ -190,7 +190,7 @@ class IndexFile:
         return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def is_sound(self) -> bool:
-        """Return True if no page is damaged. Takes as long as reading the whole file."""
+        """Return True if no page of the database is damaged. Reads the whole file."""
         try:
             pages = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
             for table in ("words", "messages"):
@@ -202,7 +202,7 @@ class IndexFile:
         return bool(pages == "ok")
 
     def files(self) -> dict[str, KnownFile]:
-        """Return all files of the index by path."""
+        """Return all indexed files by path."""
         return self._parse_rows(self._db.execute(f"SELECT {_FIELDS} FROM files"))
 
     def files_at(self, paths: Iterable[str]) -> dict[str, KnownFile]:
@@ -277,9 +277,9 @@ class IndexFile:
         )
 
     def neighbours(self, row_id: int) -> tuple[bytes, bytes]:
-        """Return the packed edges of the graph to the files that a file uses, and from the files that use it.
+        """Return the packed edges to the files that a file uses, and from the files that use it.
 
-        Empty if the graph was not computed yet.
+        Both are empty if the graph was not computed yet.
         """
         row = self._db.execute("SELECT outs, ins FROM edges WHERE id=?", (row_id,)).fetchone()
         return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
@@ -287,13 +287,13 @@ class IndexFile:
     def put_graph(
         self, ranks: Iterable[tuple[float, int]], edges: Iterable[tuple[int, bytes, bytes]]
     ) -> None:
-        """Replace every file's rank and neighbours. The caller must have opened a `transaction`."""
+        """Replace the ranks and edges of all files. The caller must have opened a `transaction`."""
         self._db.executemany("UPDATE files SET rank=? WHERE id=?", ranks)
         self._db.execute("DELETE FROM edges")
         self._db.executemany("INSERT INTO edges VALUES(?,?,?)", edges)
 
     def scores(self, term: str, weights: Sequence[float]) -> tuple["array[int]", "array[float]"]:
-        """Return the ids of files that contain a word, and the word's BM25 score in each."""
+        """Return the row ids of the files that contain a word, and the word's BM25 score in each file."""
         rows = self._db.execute(
             "SELECT rowid, -bm25(words,?,?,?) FROM words WHERE words MATCH ? ORDER BY rowid",
             (*weights, f'"{term}"'),
@@ -301,7 +301,10 @@ class IndexFile:
         return array("q", [row_id for row_id, _ in rows]), array("d", [score for _, score in rows])
 
     def files_naming(self, expression: str, most: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-        """Yield files whose names match the FTS5 `expression` (all if empty), by rank, with their symbols."""
+        """Yield files whose defined names match the FTS5 `expression`, highest rank first, with their symbols.
+
+        An empty `expression` matches every file.
+        """
         condition = "WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) " if expression else ""
         rows = self._db.execute(
             f"SELECT path, symbols FROM files JOIN details USING (id) {condition}ORDER BY rank DESC, path LIMIT ?",
@@ -328,7 +331,7 @@ def _unpack_symbols(data: bytes) -> tuple[Symbol, ...]:
 
 
 def open_index(path: Path, key: str) -> IndexFile:
-    """Open the index, and rebuild it if it is damaged. Raises `sqlite3.Error` or `OSError` if that is impossible."""
+    """Open the index, and rebuild a damaged one. Raises `sqlite3.Error` or `OSError` if the index cannot be used."""
     try:
         return IndexFile(path, key)
     except sqlite3.OperationalError:

@@ -1,4 +1,4 @@
-"""Indexing of files: their symbols, and their words as the index stores them.
+"""Indexing of files: extraction of the symbols and words that the index stores.
 
 Invariant: no content of a file stops the indexing: a file that cannot be indexed is stored with the reason and without
 words. The same bytes give the same text. The cache of words is limited and only saves time.
@@ -28,24 +28,23 @@ BATCH = 200
 SHORT = 3
 _NO_DEFINITION = frozenset({"key", "heading", "id", "rule", "test"})
 UNSETTLED = -1
-"""Replaces the modification time of a file that could be written again within the same clock tick of its file system.
-"""
+"""Replaces the modification time of a file that was written so recently that a later write could have the same time."""
 _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
 MAX_TIMES = 200
 """Maximum count of one word in a file; BM25 hardly distinguishes higher counts."""
 MAX_REFS = 500
 _DISTINCTIVE_WORD = re.compile(r"[^\W\d_]{6}|[^\W\d]\w*?(?:_|[a-z0-9][A-Z])\w")
-"""Matches long words and compound words, which probably name something."""
+"""Matches a long word or a compound word, which is probably a name."""
 _BLANK_TABLE = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign in range(128)) + bytes(
     range(128, 256)
 )
-"""Translation table that replaces ASCII characters other than word characters and underscores by spaces."""
+"""Translation table that replaces ASCII characters by spaces, except letters, digits and underscores."""
 
 
 def index_entry(
     root: str, entry: Entry, known: Languages = KNOWN, *, parse: bool = True, cleaner: Cleaner = PLAIN
 ) -> IndexedFile:
-    """Index one file. If `parse` is False, the result has the file's words but no symbols."""
+    """Index one file. If `parse` is False, the result contains the file's words but no symbols."""
     entry = _with_safe_key(entry)
     source = read(f"{root}/{entry.path}")
     if source.reason:
@@ -81,7 +80,7 @@ def update(
     known: Languages = KNOWN,
     cleaner: Cleaner = PLAIN,
 ) -> None:
-    """Update the index for these files in one transaction. `gone` are paths to remove."""
+    """Index these files and remove the paths in `gone` from the index, in one transaction."""
     items = [index_entry(root, entry, known, cleaner=cleaner) for entry in entries]
     with index_file.transaction():
         index_file.forget(gone)
@@ -90,7 +89,7 @@ def update(
 
 
 def _with_safe_key(entry: Entry) -> Entry:
-    """Return the entry; its key never matches if the file may be written again within the same clock tick."""
+    """Return the entry, with `UNSETTLED` as its time if the file was written very recently."""
     tick = _COARSE_NS if entry.mtime_ns % 1_000_000_000 == 0 else _FINE_NS
     fresh = time.time_ns() - entry.mtime_ns < tick
     return entry._replace(mtime_ns=UNSETTLED) if fresh else entry
@@ -105,9 +104,9 @@ Known: TypeAlias = tuple[int, tuple[str, ...]]
 
 
 class WordCache(dict[str, Known]):
-    """Cache of each word's hash (0 if the word probably names nothing) and of the word's parts.
+    """Cache of the hash and the parts of each word. The hash is 0 if the word is probably not a name.
 
-    It is emptied when it holds `LIMIT` words.
+    The cache is emptied when it holds `LIMIT` words.
     """
 
     LIMIT = 200_000
@@ -130,7 +129,7 @@ _hash_of = itemgetter(0)
 
 
 def count_words(data: bytes) -> "Counter[str]":
-    """Count each identifier and word in UTF-8 text that may contain invalid bytes."""
+    """Count each identifier and word in UTF-8 text. The text may contain invalid bytes."""
     plain = data.translate(_BLANK_TABLE)
     if not data.isascii():
         return _strip_underscores(_decode_words(Counter(plain.split())))
@@ -160,9 +159,9 @@ def _strip_underscores(words: Iterable[tuple[str, int]]) -> "Counter[str]":
 
 
 def hashes_and_parts(words: Mapping[str, int]) -> tuple[list[int], str]:
-    """Return the sorted hashes of the first `MAX_REFS` names that a file uses, and its body text for the index.
+    """Return the sorted hashes of the first `MAX_REFS` names among the words, and the text to index.
 
-    The text has the parts of all words, sorted, each as often as it occurs.
+    The text contains the parts of all words in alphabetical order, each as often as it occurs.
     """
     known = list(map(_words.__getitem__, words))
     names = set(islice(filter(None, map(_hash_of, known)), MAX_REFS))
@@ -170,7 +169,7 @@ def hashes_and_parts(words: Mapping[str, int]) -> tuple[list[int], str]:
 
 
 def pieces_of_names(names: Iterable[str]) -> str:
-    """Return the parts of the words in these names, sorted."""
+    """Return the parts of these names in alphabetical order, as one text."""
     words = count_words("\n".join(names).encode("utf-8", "replace"))
     return _repeat_parts(map(_words.__getitem__, words), words.values())
 
@@ -189,7 +188,7 @@ def _repeat_parts(known: Iterable[Known], times: Iterable[int]) -> str:
 
 
 def pieces_of(path: str) -> str:
-    """Return the parts of the words in a path, in the path's order."""
+    """Return the parts of the words in a path, in the path's order, as one text."""
     folder, _, name = path.rpartition("/")
     return " ".join([*_folder_parts(folder), *_parts_in_order(name)])
 

@@ -1,8 +1,8 @@
 """Languages of files, with their parsers, queries and patterns. The built-in languages are in `languages.toml`.
 
-Invariant: the table is read when the first file is examined, and a grammar is loaded when the first file of its
-language is parsed; if the grammar is not installed, regular expressions replace it. A process keeps one parser and one
-compiled query per language.
+Invariant: the table is read when the first file is examined. A grammar is loaded when the first file of its language is
+parsed; if the grammar is not installed, regular expressions replace it. A process keeps one parser and one compiled
+query per language.
 """
 
 import hashlib
@@ -35,8 +35,8 @@ _IDENTIFIER = r"(?P<name>[A-Za-z_]\w*)"
 class BuiltinLanguage(NamedTuple):
     """A language in the table `languages.toml`.
 
-    `max_bytes`: for larger files, patterns are used instead of the parser (0: no limit). `ascii`: the grammar accepts
-    ASCII only.
+    Files larger than `max_bytes` are searched with patterns instead of the parser (0: no limit). `ascii` is True if the
+    grammar accepts only ASCII.
     """
 
     suffixes: tuple[str, ...] = ()
@@ -57,9 +57,9 @@ class BuiltinTable(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """A language that is ready for parsing. For `max_bytes` and `ascii`, see `BuiltinLanguage`.
+    """A language with its loaded parser and query. For `max_bytes` and `ascii`, see `BuiltinLanguage`.
 
-    `idle` is a pattern whose first group never contains anything that the query looks for.
+    `idle` is a pattern. The text in its first group contains no symbol and need not be parsed.
     """
 
     parser: "Parser"
@@ -77,7 +77,7 @@ _ARGUMENTS = rb"(?s)%b|%b|#[^\n]*+|\((?<!import \()((?:%b|\(%b*+\)|\[%b*+\])*+)\
     _STRINGS,
     *(_EXPRESSION,) * 3,
 )
-"""Matches Python brackets that contain only expressions. Strings and comments inside are skipped."""
+"""Matches Python brackets that contain only expressions, and skips strings and comments."""
 _COMMENTS = rb"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"
 _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _LONG_STRINGS,
@@ -86,7 +86,7 @@ _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _STRINGS,
     _COMMENTS,
 )
-"""Matches Java blocks after parameters or a condition that have no nested braces, because these define nothing."""
+"""Matches Java blocks without nested braces after parameters or a condition. Such blocks define no symbols."""
 
 _IDLE = {"python": _ARGUMENTS, "java": _STATEMENTS}
 _FIRST_LINES = (
@@ -99,9 +99,10 @@ _FIRST_LINES = (
 
 
 class Languages:
-    """The known languages: built-in ones, and those `added` by plugins, which take precedence for their file suffixes.
+    """The known languages: the built-in ones, and those that plugins `added`.
 
-    An added language uses its patterns if its grammar cannot be loaded.
+    For a file suffix that both have, the added language is used. If an added language's grammar cannot be loaded, the
+    language's patterns are used.
     """
 
     def __init__(self, added: Sequence[MapLanguage] = ()) -> None:
@@ -112,7 +113,7 @@ class Languages:
         self._patterns: dict[str, Patterns] = {}
 
     def language_of(self, path: str, head: bytes = b"") -> str:
-        """Return a file's language by its name, else by its first line; empty if unknown."""
+        """Return a file's language, determined by its name or else its first line; empty if unknown."""
         base = path.rpartition("/")[2]
         suffix = base.rpartition(".")[2].lower() if "." in base else ""
         table = builtin_table()
@@ -127,7 +128,7 @@ class Languages:
         return ""
 
     def ready(self, name: str) -> Ready | None:
-        """Return the parser and query of a language, ready for use. None if the language's grammar is not available."""
+        """Return a language's parser and query. Return None if the language's grammar is not available."""
         language = self._added.get(name)
         if language is None:
             return _load_builtin(name)
@@ -136,7 +137,7 @@ class Languages:
         return self._ready[name]
 
     def patterns_of(self, name: str) -> Patterns:
-        """Return the patterns that find a language's symbols; empty if only the words of its files are indexed."""
+        """Return the patterns that find a language's symbols. Empty if the language has none."""
         patterns = self._patterns.get(name)
         if patterns is None:
             language = self._added.get(name)
@@ -145,7 +146,7 @@ class Languages:
         return patterns
 
     def digest(self) -> str:
-        """Return a hash of everything that determines a file's symbols: queries, patterns, grammars, added languages."""
+        """Return a hash of everything that determines a file's symbols, e.g. queries, patterns and grammars."""
         return f"{_builtin_digest()}{self.added_digest}"
 
     @property
@@ -210,9 +211,9 @@ def _load_builtin(name: str) -> Ready | None:
 
 
 def _load_added(language: MapLanguage) -> Ready | None:
-    """Load the grammar of a language that a plugin added. Return None if loading fails.
+    """Load the grammar of a language that a plugin added.
 
-    Reasons are a grammar for another version of tree-sitter, or a query for another grammar.
+    Returns None if the grammar is for another version of tree-sitter, or if the query does not fit the grammar.
     """
     module, _, function = language.grammar.partition(":")
     if not module:

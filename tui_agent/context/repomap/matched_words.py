@@ -1,6 +1,6 @@
-"""The words of a question that occur in a file, as the user wrote them.
+"""The words of a question that occur in a file, spelled as in the question.
 
-They are shown to the user; the ranking does not use them.
+The words are shown to the user; the ranking does not use them.
 """
 
 import re
@@ -22,7 +22,7 @@ class MatchedWords:
         self._root = root
         query = Query(question)
         self._words: dict[str, str] = {}
-        """Maps each form that is compared with files to the question's word; heavier words come first."""
+        """Maps each searched form of a word to the word in the question; words with a higher weight come first."""
         forms: dict[str, str] = {}
         for word in find_words(query.text):
             for piece in split_identifier(word):
@@ -32,7 +32,10 @@ class MatchedWords:
             self._words[term] = forms.get(term, term)
 
     def find(self, path: str) -> list[tuple[str, int]]:
-        """Return the question's words in a file, each with the number of its lines; 0 if the word is only in the path."""
+        """Return the question's words that occur in a file, each with the number of lines that contain it.
+
+        The number is 0 for a word that occurs only in the path.
+        """
         text, in_path = Text(read(f"{self._root}/{path}").data), set(split_text(path))
         counts = ((word, len(text.lines_of(term)), term in in_path) for term, word in self._words.items())
         return [(word, count) for word, count, named in counts if count or named][:MAX_WORDS]

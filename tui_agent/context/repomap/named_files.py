@@ -1,7 +1,7 @@
 """Files named in a question: typed paths, paths in compiler output and stack traces, and dotted modules.
 
-Invariant: all functions are pure; at most `MOST_NAMES` words and `MOST` files are looked up. A name that could mean
-many files is ignored.
+Invariant: all functions are pure. At most `MOST_NAMES` words are looked up, and at most `MOST` files are returned. A
+name that could mean many files is ignored.
 """
 
 import re
@@ -13,30 +13,30 @@ from tui_agent.context.repomap.path_kinds import first_name
 MOST = 8
 MOST_NAMES = 200
 MOST_ALIKE = 5
-"""Maximum number of files with the same name. A name without a folder that more files have is ignored."""
+"""Maximum number of files that one name may mean. A name that could mean more files is ignored."""
 _NAME = re.compile(
     r"(?<![`'\"@])(?P<ahead>[`'\"@]*+)"
     r"(?:(?<=@\")(?P<quoted>[^\"\n]{1,300})|(?P<bare>[\w.+@~/\\$\[\]:#-]{2,300}|\b(?:Make|Docker|Rake|Gem|Proc|Just)file\b))"
 )
 _QUOTES = ("`", "'", '"')
-"""Quotes that close a quoted word. Commands and the language names of code blocks do not end with them."""
+"""Quotes that may surround a file name."""
 _FRAME = re.compile(r"File \"(?P<path>[^\"\n]{1,300})\", line (?P<line>\d{1,7})")
 _LINE = re.compile(r"(?P<path>.*?[^:])(?::|#L)(?P<line>\d{1,7})(?:\b.*)?$")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:[.$][A-Za-z_]\w*)+")
 _PLAIN = re.compile(r"[A-Z][a-z]+\.js")
-"""Product names that look like file names, such as Node.js."""
+"""Matches product names that look like file names, such as Node.js."""
 _PACKAGES = ("__init__", "index", "mod", "lib")
 _LEAST_OF_MODULE = 2
 _LEAST_OF_PROSE = 3
-"""Minimum number of parts of a path without a file suffix, so that "read/write" is not taken for a path."""
+"""Minimum number of parts of a path without a file suffix. With fewer parts, text like "read/write" would match."""
 Alike = Callable[[str], Sequence[str]]
-"""Returns the files whose names start with a given first word (see `path_kinds.first_name`)."""
+"""Function that returns the files whose names start with a given word (see `path_kinds.first_name`)."""
 
 
 class NamedFile(NamedTuple):
-    """A file named in a question, with its line (0: none).
+    """A file named in a question, with the line number named (0: none).
 
-    All files that a single name may mean have the same number in `name`.
+    If one name may mean several files, these files have the same number in `name`.
     """
 
     path: str
@@ -133,7 +133,7 @@ def _best_matches(
 ) -> list[NamedFile]:
     """Return the paths that have the longest common end with `parts`.
 
-    `bare`: the name has no file suffix; `least`: number of parts that must match.
+    `bare` is True if the name has no file suffix. At least `least` parts must match.
     """
     shared: dict[str, int] = {}
     for path in paths:

@@ -1,4 +1,4 @@
-"""The open index of one repository map: opened, read again after other processes wrote to it, discarded if damaged.
+"""The open index of one repository map. The index is read again after another process wrote to it.
 
 Invariant: a damaged index raises no error: it is deleted, and a new one is built. Cached content always belongs to the
 file that is open now. Not thread-safe.
@@ -14,11 +14,11 @@ from tui_agent.context.repomap.index_db import IndexFile, KnownFile, open_index,
 from tui_agent.context.repomap.snapshot import Snapshot
 
 BROKEN_INDEX_ERRORS = (sqlite3.Error, zlib.error, struct.error, ValueError, TypeError)
-"""Errors that reading raises if another program damaged the index."""
+"""Errors raised by reading an index that another program damaged."""
 
 
 class OpenIndex:
-    """The index at `path`, opened when needed. `key` is described in `IndexFile`."""
+    """The index at `path`, opened when it is first needed. For `key`, see `IndexFile`."""
 
     def __init__(self, path: Path, key: Callable[[], str]) -> None:
         self._path, self._key = path, key
@@ -34,7 +34,7 @@ class OpenIndex:
         return self.snapshot.known if self.snapshot is not None else {}
 
     def open(self) -> IndexFile | None:
-        """Open the index at the path, or create one. Return None if that is impossible."""
+        """Open the index, or create one. Return None if neither is possible."""
         if self.index_file is not None and not self.index_file.is_in_place():
             self.drop()
         if self.index_file is None:
@@ -57,14 +57,14 @@ class OpenIndex:
         remove(self._path)
 
     def fail(self, error: sqlite3.Error) -> None:
-        """Handle a read error: delete a damaged index, or close one that another process has locked."""
+        """Handle an error of reading: delete a damaged index, or close an index that another process has locked."""
         if isinstance(error, sqlite3.OperationalError):
             self.drop()
         else:
             self.discard()
 
     def require_sound(self) -> None:
-        """Delete the index if its pages are damaged although the file can be opened."""
+        """Delete the index if its pages are damaged even though the file could be opened."""
         index_file = self.open()
         if index_file is not None and not index_file.is_sound():
             self.discard()
@@ -82,7 +82,7 @@ class OpenIndex:
             self.fail(error)
 
     def add_written(self, index_file: IndexFile, written: Collection[str], gone: Collection[str]) -> None:
-        """Read the files in `written` again from the index, and drop those in `gone` from the cached content.
+        """Update the cached content: read the files in `written` again from the index, and drop the files in `gone`.
 
         Raises `BROKEN_INDEX_ERRORS` if the index is damaged.
         """
@@ -91,9 +91,9 @@ class OpenIndex:
         self.snapshot = Snapshot(index_file, unchanged | index_file.files_at(written), self.snapshot)
 
     def share(self, hidden: set[str]) -> None:
-        """Exchange hashes of hidden paths with other processes, so that each path is checked only once.
+        """Exchange the hashes of hidden paths with other processes, so that each path is checked only once.
 
-        Hashes that other processes stored are added to `hidden`.
+        Adds the hashes that other processes stored to `hidden`.
         """
         index_file = self.open()
         if index_file is None:

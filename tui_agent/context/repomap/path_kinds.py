@@ -1,4 +1,4 @@
-"""Kinds of files by path alone: tests, documents, foreign code, entry points.
+"""Kinds of files, determined by the path alone: tests, documents, foreign code, entry points.
 
 Invariant: all functions are pure; letter case does not matter.
 """
@@ -11,7 +11,7 @@ from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.question_words import Query
 
 DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
-"""Weight of a match by kind of file.
+"""Weight of a match in a file of each kind.
 
 Documents have the lowest weight, because their words match almost every question.
 """
@@ -20,17 +20,17 @@ SPOKEN_OF = 0.7
 DECLARING = 0.85
 """Weight of a match in a file that mainly declares names and types."""
 IN_SCOPE = 1.5
-"""Factor for a match in a folder that the question's scope names, such as packages/client for `fix(client): …`."""
+"""Factor for a match in a folder named by the scope of a commit title, e.g. packages/client for `fix(client): …`."""
 _DOC = re.compile(
     r"(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|playgrounds?|changelogs?)/"
     r"|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
 )
 _TRANSLATED = re.compile(r"(?:^|/)(?:changes|news|i18n|locales?)/")
-"""Names of folders with change notes and translations. Compiled code in such folders is ordinary code."""
+"""Matches folders of change notes and translations, except compiled code in these folders."""
 _DOC_NAME = re.compile(
     r"(?:^|/)(?:readme|changelog|changes|history|news|authors|contributing|licen[cs]e|release)[^/]*$"
 )
-"""Names of files with documentation or change notes, except code such as history.rs."""
+"""Matches names of documentation and change notes, except code such as history.rs."""
 _COMPILED = re.compile(r"\.(?:c|cc|cpp|cs|go|h|hpp|java|kt|rs|scala|swift)$")
 _CODE = re.compile(
     r"\.(?:c|cc|clj|cpp|cs|cxx|dart|exs?|go|hh?|hpp|hs|java|jl|[cm]?js|jsx|kts?|lua|mm?|ml|nim|php|p[lmy]|py[ix]|rb|rs|scala|sh|svelte|swift"
@@ -40,7 +40,7 @@ _FOREIGN_FOLDER = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[_-]?party|node_modules|deps|external|extern|dist)/|\.min\."
     r"|^(?:(?!(?:src|source|lib|pkg|internal|app|cmd)/)[^/]+/)?(?:build|out)/"
 )
-"""Names of folders with foreign code and build output. A `build` folder matches only at the top or one level below."""
+"""Matches folders of foreign code and build output. `build` matches only at the top or one level below."""
 _SETTINGS = re.compile(
     r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|\.config\.[cm]?[jt]s$|(?:^|/)\.[^/]+(?:/|$)"
 )
@@ -86,7 +86,7 @@ def weight_of(path: str, query: Query) -> float:
 
 @lru_cache(maxsize=65_536)
 def is_in_scope(path: str, scopes: tuple[str, ...]) -> bool:
-    """Return True if the name of one of the file's folders is a scope, or ends with a hyphen and a scope."""
+    """Return True if one of the file's folders has the name of a scope, or a name that ends with `-` and a scope."""
     folders = path.lower().split("/")[:-1]
     return any(folder == scope or folder.endswith(f"-{scope}") for folder in folders for scope in scopes)
 
@@ -103,19 +103,19 @@ def is_entry(path: str) -> bool:
 
 
 def is_packaging(path: str) -> bool:
-    """Return True for metadata that a packaging tool writes, and for a file that holds the version only."""
+    """Return True for metadata written by a packaging tool, and for a file that contains only the version."""
     return _PACKAGING.search(path.lower()) is not None
 
 
 @lru_cache(maxsize=65_536)
 def first_name(path: str) -> str:
-    """Return the first word of a file's name, which related files share, e.g. `page` for `lib/page__meta.go`."""
+    """Return the first word of a file's name, e.g. `page` for `lib/page__meta.go`. Related files often share it."""
     name = path.rpartition("/")[2].partition(".")[0]
     return name.partition("_")[0].partition("-")[0].lower()
 
 
 def by_first_name(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return the paths by the first word of the files' names."""
+    """Return the paths, grouped by the first word of the file's name."""
     groups: dict[str, list[str]] = {}
     for path in paths:
         groups.setdefault(first_name(path), []).append(path)

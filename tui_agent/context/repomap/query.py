@@ -31,14 +31,14 @@ from tui_agent.errors import EnvironmentFault
 
 T = TypeVar("T")
 ENOUGH = 300
-"""If at least this many files match the question, files without a match are only counted."""
+"""If at least this many files match the question, files that do not match are counted instead of listed."""
 PINNED = ("pinned",)
 NO_WORD = ("no word",)
-"""The reason shown for a file without any word of the question."""
+"""The reason shown for a file that contains no word of the question."""
 
 
 class ClosedFlag:
-    """Flag that tells every thread that a repository map was closed."""
+    """Flag by which every thread learns that a repository map was closed."""
 
     def __init__(self) -> None:
         self._ended = False
@@ -56,7 +56,7 @@ class ClosedFlag:
             raise EnvironmentFault("The map was closed.")
 
     def until(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield the items while the repository map is open. Raises `EnvironmentFault` once it is closed."""
+        """Yield the items. Raises `EnvironmentFault` as soon as the repository map is closed."""
         for item in items:
             self.require_open()
             yield item
@@ -75,7 +75,7 @@ class Ask(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """The basis of a map: ranked files, other files, and access to the files' symbols."""
+    """The input for a repository map: ranked files, unranked files, and a function that returns a file's symbols."""
 
     order: list[Ranked]
     rest: list[str]
@@ -126,7 +126,6 @@ def _mentioned_first(
 
 
 def _list_unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Ranked]:
-    """Return the files without a word of the question, the most important first."""
     listed = {file.path for file in order}
     unmatched = sorted(
         (-(rank * (0.3 if kind_of(path) else 1.0)), path)
@@ -139,7 +138,10 @@ def _list_unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list
 def from_scan(
     listing: FileList, root: str, ask: Ask, known: Languages, cleaner: Cleaner, closed: ClosedFlag
 ) -> Basis:
-    """Rank the files by reading each of them. Raises `EnvironmentFault` if the repository map is closed meanwhile."""
+    """Rank the files by reading each of them.
+
+    Raises `EnvironmentFault` if the repository map is closed while the files are read.
+    """
     skipped = Counter(listing.skipped)
     names = by_first_name(entry.path for entry in listing.entries) if ask.query.text else {}
     alike: Alike = lambda first: names.get(first, ())  # noqa: E731 - as short as a name
@@ -165,7 +167,10 @@ def from_scan(
 
 
 def _skip_binary(order: list[Ranked], root: str, room: int, skipped: Counter[str]) -> list[Ranked]:
-    """Remove files that are not text from the files for which the map has room, and count them in `skipped`."""
+    """Remove binary files from the start of the order, and count them in `skipped`.
+
+    `room` is the number of characters of the map; files that have no room in the map are not checked.
+    """
     texts: list[Ranked] = []
     for index, file in enumerate(order):
         if room <= 0:
@@ -211,7 +216,7 @@ def _visible(paths: Sequence[str], ask: Ask) -> list[str]:
 
 
 def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
-    """Build the repository map. `partial`: the complete index may give another map, and the text says so."""
+    """Build the repository map. `partial` is True if the index is incomplete; the map then says so."""
     order = _pinned_first(basis, ask)
     total = len(order) + len(basis.rest)
     rest = list(basis.rest)
@@ -247,7 +252,10 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
 
 
 def _split_packaging(order: Sequence[Ranked], query: Query) -> tuple[list[Ranked], list[str]]:
-    """Return the other files, and the paths with packaging data that neither the user nor the question asks for."""
+    """Return the files without packaging files, and the paths of the packaging files.
+
+    Packaging files stay if they are pinned, or if the question names them or asks for a version.
+    """
     kept: list[Ranked] = []
     packaging: list[str] = []
     for file in order:

@@ -1,7 +1,9 @@
-"""Removal of text in a question that does not describe its topic: an issue form's text, versions, foreign stack frames.
+"""Removal of those parts of a question that do not describe its topic.
 
-Invariant: all functions are pure. If nothing would remain, the whole question is kept. A single line is kept too,
-except for comments.
+Such parts are the fixed text of an issue form, versions, and stack frames of foreign code.
+
+Invariant: all functions are pure. If nothing would remain, the whole question is kept. In a question of one line, only
+comments are removed.
 """
 
 import re
@@ -13,7 +15,7 @@ _HEADING = re.compile(
     r" {0,3}(?:#{1,6}\s+(?P<marked>.+?)[\s#]*|\*\*(?P<bold>[^*]+)\*\*:?|(?P<plain>[A-Z][\w /()-]{1,40}):)\s*$"
 )
 _TICKED_BOX = re.compile(r"\s*[-*+] \[(?:[xX]\]|\s?\]\s+I\b)")
-"""Matches a ticked box, or an empty box with a statement by the author ("I ..."). Boxes of a plan do not match."""
+"""Matches a ticked box, or an empty box with a statement by the author ("I ..."), but not an item of a plan."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _LABELLED = re.compile(r"(?P<label>[A-Za-z][\w ./()+-]{0,40}?)[* ]*(?P<sign>[:=])[=* ]*(?P<value>.*)")
 _VERSION = re.compile(r"\W*(?:[A-Za-z][\w.+-]*\s+){0,3}(?:[vV]\d+\.\d|\d+\.\d+\.\d)[\w.+-]*")
@@ -23,12 +25,12 @@ _CODE = re.compile(
     r"\s*+(?:(?:async |pub(?:lic)? |static |private )*+(?:class|const|def|export|fn|from|func|function|import|let|return|var"
     r"|package|using|if|for|while|#include)\b.*[\w)\]}'\":;{>]|[\w.]+\(.*\)|[\w.]+ ?= ?[A-Za-z_'\"\[{(].*|.*[;{}])$"
 )
-"""Matches a line of code. A heading above such a line is really a comment."""
+"""Matches a line of code. A heading above a line of code is really a comment."""
 _FORM_DEFAULT = re.compile(
     r"A clear and concise description of |Steps to reproduce the behavio|Add any other context |If applicable, add "
     r"|_No response_|(?:Go to|Click on|Scroll down to) '\.+'|See error$"
 )
-"""Matches default texts of GitHub's issue forms that the author did not replace."""
+"""Matches the default texts of GitHub's issue forms."""
 _WORD, _NUMBER = re.compile(r"[^\W\d_]+"), re.compile(r"\d")
 _DOTTED = re.compile(r"\d\.\d")
 _LOCATION_WORDS = frozenset(
@@ -36,7 +38,7 @@ _LOCATION_WORDS = frozenset(
     machine os phone platform prerequisites ram screenshot screenshots severity smartphone system validations version
     versions""".split()  # noqa: SIM905 - read as prose
 )
-"""Words of headings about the environment in which a problem occurred."""
+"""Words of headings that ask for the environment in which a problem occurred."""
 _PLATFORM_WORDS = frozenset(
     """aarch64 alpine amd android apple arch arm arm64 bit branch bsd build cent centos chrome chromium core cpu darwin debian
     dell desktop docker edge enterprise fedora firefox freebsd galaxy gb ghz gnu home intel ios ipad iphone kernel latest
@@ -52,7 +54,7 @@ _FORM_WORDS = _LOCATION_WORDS | frozenset(
     reproduce reproducer reproducible reproduction request required result results sample summary the there this to
     used using was we what where which you your""".split()  # noqa: SIM905 - read as prose
 )
-"""Words that headings of issue forms consist of."""
+"""Words of which the headings of issue forms consist."""
 _MAX_PRODUCT_WORDS = 2
 """Maximum number of words of a product's name in a heading such as `Django version`."""
 _PYTHON = re.compile(r"\s*File \"")
@@ -63,12 +65,12 @@ _FOREIGN = re.compile(
 )
 """Matches a stack frame in an installed package or the runtime.
 
-Every Java frame matches, because the class it names leads to the file anyway.
+Every Java frame matches, because the class named in the frame is enough to find the file.
 """
 _CODE_INDENT = "    "
 """Indentation of the code line that Python prints below a frame."""
 _MAX_HEADING_CHARS, _MAX_PLATFORM_LINE_WORDS = 120, 8
-"""Maximum characters of a heading; maximum words of a line that starts with a platform or contains a version."""
+"""Maximum characters of a heading, and maximum words of a line that states a platform or version."""
 
 
 class _Section(NamedTuple):
@@ -83,7 +85,7 @@ class _Section(NamedTuple):
 
 
 def strip_boilerplate(text: str) -> str:
-    """Remove comments, form texts, ticked boxes, and versions and platforms from a question."""
+    """Remove comments, form texts, ticked boxes, versions and platforms from a question."""
     bare = _strip_comments(text)
     if "\n" in bare:
         bare = "\n".join(line for section in _sections(bare) for line in _relevant_lines(section))
@@ -91,10 +93,7 @@ def strip_boilerplate(text: str) -> str:
 
 
 def strip_stack_frames(text: str) -> str:
-    """Remove stack frames from a question: those of foreign code, and those that only name a file.
-
-    Named files are found by `named_files`.
-    """
+    """Remove the stack frames matched by `_FOREIGN` from a question."""
     lines: list[str] = []
     foreign = False
     for line in text.splitlines():
@@ -108,7 +107,7 @@ def strip_stack_frames(text: str) -> str:
 
 
 def _strip_comments(text: str) -> str:
-    """Remove markup comments that are not quoted."""
+    """Remove HTML comments, except those in backquotes."""
     result, position = "", 0
     while (start := text.find("<!--", position)) >= 0 and (end := text.find("-->", start)) >= 0:
         result += text[position : start if text[start - 1 : start] != "`" else end]
@@ -132,9 +131,10 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _relevant_lines(section: _Section) -> list[str]:
-    """Return a section's lines, without headings that are empty or belong to a form.
+    """Return a section's lines that describe the topic.
 
-    The whole section is left out if it is about versions and platforms.
+    Leaves out the heading if it is empty or belongs to a form, and the whole section if it is about versions and
+    platforms.
     """
     match = _HEADING.match(section.heading)
     words = _words(match[match.lastgroup or 0]) if match else []
@@ -179,7 +179,7 @@ def _is_form_heading(words: list[str]) -> bool:
 
 
 def _asks_for_platform(words: list[str]) -> bool:
-    """Return True if a heading asks for a version, or is a form's heading that asks for a platform."""
+    """Return True if the words of a heading ask for a version or a platform."""
     others = [word for word in words if word not in _FORM_WORDS]
     if words[-1:] in (["version"], ["versions"]):
         return len(others) <= _MAX_PRODUCT_WORDS
@@ -187,7 +187,7 @@ def _asks_for_platform(words: list[str]) -> bool:
 
 
 def _is_aside(line: str, *, code: bool) -> bool:
-    """Return True if a line states a version or platform, or is a form line that was not filled in."""
+    """Return True if a line states a version or platform, or is a default text of an issue form."""
     content = _item_text(line)
     if _FORM_DEFAULT.match(content):
         return True
@@ -203,26 +203,32 @@ def _is_aside(line: str, *, code: bool) -> bool:
 
 
 def _names_platform(text: str, *, alone: bool = True) -> bool:
-    """Return True if most words are numbers or names of platforms. If `alone` is True, one word is always enough."""
+    """Return True if most words are numbers or names of platforms.
+
+    If `alone` is True, the result is also True for a single word or no word.
+    """
     tokens = _TOKEN.findall(_BRACKET.sub(" ", text))
     known = sum(_NUMBER.search(token) is not None or token.lower() in _PLATFORM_WORDS for token in tokens)
     return 2 * known > len(tokens) or len(tokens) <= alone
 
 
 def _lists_platforms(section: _Section) -> bool:
-    """Return True if a section lists versions and platforms. Ignores program output in code fences."""
+    """Return True if at least half of a section's lines state versions or platforms.
+
+    Lines in code fences, which are program output, are ignored.
+    """
     lines = [line for index, line in enumerate(section.lines) if line.strip() and index not in section.code]
     return 2 * sum(map(_is_platform_line, lines)) >= len(lines)
 
 
 def _has_only_versions(section: _Section) -> bool:
-    """Return True if a section has only versions and platforms, whatever the language of its heading."""
+    """Return True if all lines of a section are versions or platforms. The heading is not examined."""
     lines = [line for line in section.lines if line.strip()]
     return not section.code and 0 < len(lines) <= _MAX_PLATFORM_LINE_WORDS and all(map(_is_version, lines))
 
 
 def _is_version(line: str) -> bool:
-    """Return True if a line has only platforms and numbers, or a version and one other word: `Django 4.2`."""
+    """Return True if a line has only platforms and numbers, or a version and one other word, e.g. `Django 4.2`."""
     tokens = _TOKEN.findall(_BRACKET.sub(" ", _item_text(line)))
     others = [token for token in tokens if token.lower() not in _PLATFORM_WORDS]
     has_version = any(map(_DOTTED.search, tokens))
@@ -235,7 +241,6 @@ def _is_version(line: str) -> bool:
 
 
 def _item_text(line: str) -> str:
-    """Return a list item's text, without the list marker and without asterisks around the text."""
     marker = _ITEM.match(line)
     return line[marker.end() if marker else 0 :].strip("* ")
 

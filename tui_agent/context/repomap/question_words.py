@@ -1,4 +1,4 @@
-"""The words of a question that are compared with a repository's files, and the code names in the question."""
+"""The words and code names of a question, which are compared with a repository's files."""
 
 import re
 from itertools import islice, pairwise
@@ -13,7 +13,7 @@ _IDENTIFIER = re.compile(
 _CALLED = re.compile(r"\b([A-Za-z_]\w+)\(")
 _HASH = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b")
 _NUMBERED = re.compile(r"\b([A-Za-z]{2,})[-/]([0-9]{1,5})\b")
-"""Matches a name that is separated from its number, such as UTF-8 or HTTP/2."""
+"""Matches a name and a number joined by a separator, such as UTF-8 or HTTP/2."""
 _NUMBER = re.compile(r"[\d_]+")
 _TITLE = re.compile(
     r"\s*(?:feat|feature|fix|bug|bugfix|perf|refactor|chore|patch)(?:\((?P<scopes>[^()\n]{1,80})\))?\s?!?:\s",
@@ -25,10 +25,10 @@ MAX_QUERY = 20_000
 MAX_TERMS = 48
 IDENTIFIER_WEIGHT = 3.0
 NUMBERED_WEIGHT = 0.5
-"""Weight of a name together with its number, in addition to the name alone: enough to prefer files that have both."""
+"""Weight of a name joined with its number, e.g. `utf8`. The name without the number has its own weight."""
 _DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
-"""Minimum weight of a word late in the question; number of words after which half of the remaining weight is lost."""
+"""The weight of a word falls with its position, from 1 to `LEAST_PLACE`; half of the fall is at `HALF_PLACE`."""
 
 
 ABOUT: dict[str, frozenset[str]] = {
@@ -39,17 +39,19 @@ ABOUT: dict[str, frozenset[str]] = {
         "settings": "yaml json toml workflow ci settings css html stylesheet template",
     }.items()
 }
-"""Words of a question that refer to a kind of file."""
+"""For each kind of file, the words of a question that refer to it."""
 SUBJECT = 8
-"""Number of first words of a question that define the topic; later words may be asides."""
+"""Number of words at the start of a question that define its topic."""
 Pair = tuple[str, str]
 
 
 class Query:
     """A question about a repository as weighted words.
 
-    `pairs` are adjacent words; `strong` are the words of code names, whole and split; `about` are kinds of files (see
-    `path_kinds.kind_of`); `scopes` are the scopes of a conventional commit title, in lower case. Early words weigh most, because a question starts with its topic. Form texts are removed (see
+    `pairs` are adjacent words. `strong` are the words of code names, whole and split. `about` are kinds of files (see
+    `path_kinds.kind_of`). `scopes` are the scopes of a conventional commit title, in lower case.
+
+    Early words have the highest weight, because a question starts with its topic. Fixed texts of forms are removed (see
     `question_topic`). Only the first `MAX_QUERY` characters and the `MAX_TERMS` heaviest words are used.
     """
 
@@ -85,7 +87,7 @@ class Query:
 def _split_title(text: str) -> tuple[tuple[str, ...], str]:
     """Return the scopes of a conventional commit title, and the text without the title's type.
 
-    The type says nothing about the topic: `feat` would find files with features in their names.
+    The type is removed because it is not part of the topic: `feat` would match the word `features`.
     """
     title = _TITLE.match(text)
     if title is None or not text[title.end() :].strip():

@@ -1,7 +1,9 @@
-"""Ranking of files for a question: words of the whole file, its best window, words on the same line, past commits.
+"""Ranking of files for a question.
 
-Invariant: the result does not depend on the order of indexing: ties are broken by path. The weights were chosen with
-benchmarks/localization.py.
+The score of a file counts the words of the whole file, its best window, word pairs on one line, and past commits.
+
+Invariant: the result does not depend on the order of indexing: files with equal scores are sorted by path. The weights
+were chosen with benchmarks/localization.py.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,7 +30,7 @@ LineFinder = Callable[[str], WordLines | None]
 class Ranked(NamedTuple):
     """A file with its score for a question and the reasons for its rank.
 
-    `lines` are the positions of the question's words if the file was read; `line` is the line named in the question.
+    `lines` are the positions of the question's words if the file was read. `line` is the line that the question names.
     """
 
     path: str
@@ -39,7 +41,7 @@ class Ranked(NamedTuple):
 
 
 def values_of(query: Query, counts: Mapping[str, int], total: int) -> dict[str, float]:
-    """Return each word of the question with its value: weight multiplied by rarity."""
+    """Return the value (weight times rarity) of each word of the question."""
     return {
         word: weight * log(1 + (total - min(counts.get(word, 0), total) + 0.5) / (counts.get(word, 0) + 0.5))
         for word, weight in query.weights.items()
@@ -47,7 +49,10 @@ def values_of(query: Query, counts: Mapping[str, int], total: int) -> dict[str, 
 
 
 def expression(query: Query) -> str:
-    """Return the search expression for commit messages: any word of the question, with words of code names repeated."""
+    """Return the FTS5 expression that searches commit messages for any word of the question.
+
+    Words of code names are repeated in the expression, which raises their weight.
+    """
     return " OR ".join(
         f'"{word}"' for word in query.weights for _ in range(NAME_TIMES if word in query.strong else 1)
     )
@@ -60,9 +65,9 @@ def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Qu
 
 
 def by_history(commits: Sequence[SimilarCommit], query: Query, present: Collection[str]) -> dict[str, float]:
-    """Return the score of each file from past commits whose messages are similar to the question, best first.
+    """Return the score of each file from past commits whose messages are similar to the question.
 
-    The best match counts most.
+    `commits` are sorted, best match first; the best match counts most.
     """
     if not commits or commits[0][0] <= 0:
         return {}
@@ -85,7 +90,8 @@ def rank_files(
 ) -> list[Ranked]:
     """Return all files that match the question, best first.
 
-    The `LOOKED_INTO` best files by words and history are read, to score their best window and word pairs.
+    The best `LOOKED_INTO` files by words and history are read, and their best window and word pairs are added to the
+    score.
     """
     top = max(words.values(), default=1.0)
     base = {path: score / top for path, score in words.items()}
@@ -128,7 +134,7 @@ def _best_first(scores: Mapping[str, float]) -> list[str]:
 def named_first(
     order: Sequence[Ranked], mentions: Sequence[NamedFile], find_lines: LineFinder
 ) -> list[Ranked]:
-    """Return the files in a new order: files that the question names come first."""
+    """Move the files that the question names to the front."""
     if not mentions:
         return list(order)
     places = {file.path: index for index, file in enumerate(order)}

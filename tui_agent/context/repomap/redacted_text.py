@@ -1,4 +1,4 @@
-"""Redaction of everything that a repository map shows and its index stores.
+"""Redaction of all text that a repository map shows or its index stores.
 
 Invariant: a text is redacted before it is cut. The redactor is loaded only if a text could contain a secret, because a
 map from an up-to-date index needs no redactor.
@@ -13,9 +13,9 @@ from tui_agent.context.repomap.views import Symbol
 from tui_agent.ports.redaction import RedactionOptions
 
 FREE_TEXT_KINDS = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905
-"""Kinds of symbols whose names can be any text, e.g. headings."""
+"""Kinds of symbols whose names can be any text, such as headings."""
 _VALUE = re.compile(r"[\"'`=\d](?:(?<=[\"'`])|(?<==) ?[^\s=]*\d|(?<=\d)\w*\d\w*\d)")
-"""Matches a signature that contains a value; others contain only names.
+"""Matches a signature that contains a value. Other signatures contain only names, so they contain no secret.
 
 The pattern starts with the characters that can start a value, which makes it fast.
 """
@@ -52,9 +52,9 @@ class Cleaner:
         assert self._redactor
 
     def redact_signatures(self, texts: list[str], kinds: Sequence[str]) -> list[str]:
-        """Return the redacted signatures; the same list object if nothing was redacted.
+        """Return the redacted signatures. If nothing was redacted, return the same list object.
 
-        `kinds` are the kinds of the symbols, because symbols of some kinds can contain no secret.
+        `kinds` are the kinds of the symbols; symbols of some kinds cannot contain a secret.
         """
         check_all = bool(self.options.rules) or self._contains_secret(texts)
         indexes = range(len(texts)) if check_all else self._value_indexes(texts, kinds)
@@ -84,7 +84,7 @@ class Cleaner:
         return self._redactor.suspects(text.encode("utf-8", "replace"))
 
     def symbols(self, symbols: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
-        """Return symbols from an index with secrets redacted.
+        """Return symbols read from an index, with secrets redacted.
 
         The index may have been built before these secrets were known.
         """

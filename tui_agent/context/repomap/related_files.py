@@ -1,7 +1,7 @@
 """Ranking of files that are related to the files that match a question best.
 
-Invariant: the first `FIRM` files do not move; ties keep the earlier order, then path order; scores never increase from
-one file to the next.
+Invariant: the first `FIRM` files do not move. Files with equal scores keep their order. Scores never increase from one
+file to the next.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,12 +16,13 @@ from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.snapshot import Snapshot
 
 FIRM, FIRST, SEEDS = 4, 10, 8
-"""Numbers of best files: those that keep their place, those that may be of any kind, those whose related files are
-added.
+"""Counts of files at the start of the order.
+
+`FIRM` files keep their place, `FIRST` files may be of any kind, and `SEEDS` files add their related files.
 """
 LINK_SHARE, NAME_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3, 0.3
 UNEQUAL = 0.5
-"""Factor for the score of a related file that is a test, a document, foreign code or settings."""
+"""Factor for the score of a related file that is a test, a document, foreign code or a settings file."""
 MOST_NAMESAKES, MOST_ALIKE = 20, 100
 _SHORT = 2
 _SCORE = attrgetter("score")
@@ -30,9 +31,9 @@ _SCORE = attrgetter("score")
 def add_related(
     order: Sequence[Ranked], relatives: Mapping[str, float], past: Mapping[str, float], query: Query
 ) -> list[Ranked]:
-    """Return the files in a new order, with the `relatives` of the best matches added.
+    """Return the files in a new order that includes `relatives`, the files related to the best matches.
 
-    `past` are scores from commits with similar messages.
+    `past` are the scores from commits with similar messages.
     """
     fixed = list(order[:FIRM])
     listed = {file.path for file in order}
@@ -52,7 +53,7 @@ def add_related(
 
 
 def find_related(order: Sequence[Ranked], index: Snapshot, hidden: Collection[str]) -> dict[str, float]:
-    """Return the files that are related to the best matches, with scores."""
+    """Return the files that are related to the best matches, each with a score."""
     scores: dict[str, float] = {}
     for seed in order[:SEEDS]:
         for path, share in (*_linked_files(seed.path, index), *_same_named_files(seed.path, index)):
@@ -76,9 +77,9 @@ def _linked_files(path: str, index: Snapshot) -> list[tuple[str, float]]:
 
 
 def _same_named_files(path: str, index: Snapshot) -> list[tuple[str, float]]:
-    """Return files whose names start with the same word as that of `path`, except tests and documents.
+    """Return files whose names start with the same word as the name of `path`, except tests and documents.
 
-    A very common word is ignored.
+    Returns an empty list if the word is short or very common.
     """
     alike = index.namesakes(path)
     if len(first_name(path)) <= _SHORT or len(alike) > MOST_ALIKE:
@@ -95,10 +96,7 @@ def _raise_score(file: Ranked, kin: float, past: float) -> Ranked:
 
 
 def _lower_side_files(file: Ranked, query: Query) -> Ranked:
-    """Return the file with a lower score if it is a test, a document or settings.
-
-    The repository's own code then comes first.
-    """
+    """Lower the score of a test, a document or a settings file, unless the question is about such files."""
     kind = kind_of(file.path)
     if not kind or kind in query.about:
         return file

@@ -1,7 +1,7 @@
 """A repository map as text for a model: the best files with their best symbols, then paths, then folders.
 
 Invariant: all functions are pure; the same input gives the same bytes. Files are in order of rank, and the text never
-exceeds its room.
+exceeds its maximum length.
 """
 
 from collections import Counter
@@ -14,11 +14,11 @@ from tui_agent.protocol.unicode_text import format_count, replace_invisible
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
 _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
-"""Reasons (for leaving files out) that are nouns; all other reasons are adjectives."""
+"""Those reasons for leaving files out that are nouns; all other reasons are adjectives."""
 IN_ORDER = 10
 BRIEF_SYMBOL_CHARS = 80
 MANY_TOPS = 4
-"""With at least this many top-level names, only those are listed, and otherwise also the folders one level below."""
+"""Number of top-level names from which the folders one level below are not listed."""
 CHARS_PER_TOKEN = 3.3
 DETAIL_SHARE = 0.55
 """Fraction of a map's characters for files with symbols; the rest is for paths without symbols."""
@@ -27,17 +27,17 @@ TAIL = 0.06
 
 
 def room_of(max_tokens: int) -> int:
-    """Return the maximum characters of a repository map with this many tokens."""
+    """Return the maximum characters of a repository map of `max_tokens` tokens."""
     return max(200, int(max_tokens * CHARS_PER_TOKEN))
 
 
 def tokens_of(text: str) -> int:
-    """Estimate the tokens of a repository map."""
+    """Return the estimated tokens of a repository map's text."""
     return round(len(text) / CHARS_PER_TOKEN)
 
 
 def symbols_at(place: int, max_tokens: int, *, brief: bool = False) -> int:
-    """Return the number of symbols to show for the file at rank `place` (from 0)."""
+    """Return the number of symbols to show for the file at rank `place`, counted from 0."""
     if brief:
         return 3 if place < 3 else 1 if place < 5 else 0
     if max_tokens < 1_500:
@@ -67,8 +67,8 @@ def render_map(
 ) -> tuple[str, int, int]:
     """Return a map's text, the number of ranked paths in the text, and the number of files with symbols.
 
-    `others` are the paths that follow `files` in order of rank, shown without symbols; `rest` are paths without rank.
-    `brief`: show only the first `IN_ORDER` files, few symbols with short signatures, and the folders of the rest.
+    `others` are ranked paths shown after `files`, without symbols. `rest` are paths without a rank. `brief` shows only
+    the first `IN_ORDER` files, few symbols with short signatures, and the folders of all other files.
     """
     room = room_of(max_tokens)
     head = _head(len(files) + len(others) + len(rest), asked=asked)
@@ -114,9 +114,9 @@ def _note(skipped: Mapping[str, int], *, partial: bool) -> str:
 
 
 def _fit_file(file: RankedFile, room: int, most_chars: int | None) -> str:
-    """Return the file's path with as many symbols as fit, or an empty string if not even the path fits.
+    """Return the file's path with as many symbols as fit. Empty if not even the path fits.
 
-    `most_chars`: the maximum characters of a symbol's text (None: any).
+    `most_chars` is the maximum characters of a symbol's text (None: no limit).
     """
     lines = [f"{clean(file.path)}\n", *(_line(symbol, most_chars) for symbol in file.symbols)]
     while len(lines) > 1 and sum(map(len, lines)) > room:
@@ -171,9 +171,9 @@ def _describe_folders(paths: Sequence[str], room: int) -> str:
 
 
 def clean(text: str) -> str:
-    """Return one line without control and invisible characters; bytes that are not UTF-8 are escaped.
+    """Return a file name as one line without control and invisible characters. Bytes that are not UTF-8 are escaped.
 
-    All tools that list names show the names in this form, and also accept it.
+    All tools that list file names show this form, and accept it as input.
     """
     if text.isascii() and text.isprintable():
         return text

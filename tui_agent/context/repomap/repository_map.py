@@ -1,7 +1,7 @@
 """Map of one repository: lists the files, keeps the index up to date, ranks files for a question, renders the text.
 
-Invariant: no content of a file or of the cache makes a call fail; the index can be deleted at any time. Synchronous, to
-be called in a thread; calls on one object wait for each other.
+Invariant: no content of a file or of the cache makes a call fail; the index can be deleted at any time. Calls block, so
+they belong in a thread; calls on one object wait for each other.
 """
 
 import hashlib
@@ -35,18 +35,18 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 SMALL_BYTES, SMALL_FILES = 400_000, 40
-"""Maximum bytes and number of changed files that are indexed at once; larger changes go to the worker process."""
+"""Maximum bytes and number of changed files that this process indexes itself; the worker process indexes more."""
 SOON_BYTES = 1_500_000
-"""Up to this many bytes, the map waits for a new index, because reading all files would take about as long."""
+"""If all files have at most this many bytes, the first call waits for the index instead of reading all files."""
 ENOUGH = 0.6
-"""Minimum fraction of files that the index must cover to be used."""
+"""Minimum fraction of the files that the index must contain to be used."""
 REFRESH_S = 120.0
 MEND_S = 30.0
-"""Seconds after which the graph and the commit history are checked for changes again."""
+"""Minimum seconds between two checks of the graph and the commit history."""
 ANSWERS = 8
-"""Maximum number of maps that are cached until a file changes."""
+"""Maximum number of maps in the cache. The cache is emptied when a file changes."""
 Key = tuple[str, int, int | None, tuple[str, ...], frozenset[str], frozenset[str], bool]
-"""The parameters of a request that identify the map in the cache."""
+"""The parameters of a request, which are the key of its map in the cache."""
 
 
 def show_all(path: str) -> bool:
@@ -57,8 +57,8 @@ def show_all(path: str) -> bool:
 class Visibility(NamedTuple):
     """The parts of a repository that may be shown.
 
-    `may_show` returns True for a path that may be listed, read and shown. `rules` is the version of `may_show`; a new
-    version rebuilds the index. `redaction` describes content that must not be shown or stored.
+    `may_show` returns True for a path that may be listed, read and shown. `rules` identifies the version of `may_show`;
+    a new version rebuilds the index. `redaction` describes content that must not be shown or stored.
     """
 
     may_show: Callable[[str], bool] = show_all
@@ -76,9 +76,9 @@ def _is_same(first: tuple[object, object], second: tuple[object, object]) -> boo
 class RepoMap:
     """The map of the repository or folder at `root`. Nothing is read before the first call.
 
-    `cache_folder` holds the index, outside the repository. `patience` is the number of seconds that an answer may wait
-    for changed files. If `detached`, the worker continues after this process ends. `languages` are added by plugins and
-    get their own index.
+    `cache_folder` holds the index, outside the repository. `patience` is the number of seconds that a call may wait
+    until changed files are indexed. If `detached`, the worker process continues after this process ends. `languages`
+    are the languages that plugins added; the index for them is a separate file.
     """
 
     def __init__(
@@ -121,11 +121,12 @@ class RepoMap:
         recent: Collection[str] = (),
         brief: bool = False,
     ) -> MapView:
-        """Return the map for a question, or of the whole repository.
+        """Return the map for the question `query`, or of the whole repository if there is none.
 
-        `pinned` files come first, `hidden` files are left out (even if pinned), `recent` files were used lately.
-        `refresh` waits until every file is indexed; `brief` names ten files and counts the rest by folder. Raises
-        `EnvironmentFault` if the folder cannot be read or the map is closed.
+        `pinned` files come first; `hidden` files are left out, even if pinned; `recent` are recently used files.
+        `refresh` waits until every file is indexed. `brief` names ten files and counts the rest by folder.
+
+        Raises `EnvironmentFault` if the folder cannot be read or the map is closed.
         """
         with self._lock:
             if refresh:
@@ -157,7 +158,7 @@ class RepoMap:
             return answer
 
     def _relative(self, path: str) -> str:
-        """Return the path relative to the repository's root, e.g. `a.py` for `./a.py` or for the absolute path."""
+        """Return the path relative to the repository's root, e.g. `a.py` for `./a.py` or for an absolute path."""
         return os.path.relpath(path, self.root) if path.startswith("/") else os.path.normpath(path)
 
     def _answer(self, listing: FileList, key: Key, *, partial: bool) -> MapView:
@@ -203,7 +204,7 @@ class RepoMap:
                 return 0, self._is_building()
 
     def find_definitions(self, name: str, most: int) -> list[Definition]:
-        """Return indexed names that contain `name`, the likeliest first. Empty if there is no index."""
+        """Return definitions whose names contain `name`, best match first. Without an index, the list is empty."""
         with self._lock:
             index_file = self._index.open()
             try:
@@ -212,7 +213,10 @@ class RepoMap:
                 return []
 
     def find_users(self, path: str, most: int) -> list[str]:
-        """Return files that use names defined in the file `path`, the strongest first. Empty without an index."""
+        """Return the files that use names defined in the file `path`, strongest use first.
+
+        Without an index, the list is empty.
+        """
         with self._lock:
             index = self._index.snapshot
             try:
@@ -221,7 +225,10 @@ class RepoMap:
                 return []
 
     def close(self) -> None:
-        """Close the index, and end the worker unless it is detached. A running call soon ends without an answer."""
+        """Close the index, and end the worker process unless it is detached.
+
+        A call that is running in another thread soon raises `EnvironmentFault`.
+        """
         self._closed.close()
         with self._lock:
             self._index.drop()
@@ -259,7 +266,7 @@ class RepoMap:
         return listing
 
     def _update_index(self, listing: FileList, *, refresh: bool) -> bool:
-        """Update the index as far as time permits. Return True if the index is complete or cannot be used at all."""
+        """Update the index as far as time permits. Return True if it is complete, or if there can be no index."""
         if self._index.open() is None:
             return True
         index = self._index.snapshot
@@ -289,13 +296,13 @@ class RepoMap:
     def _is_behind(self, entry: Entry) -> bool:
         """Return True if a changed file is not in the index yet.
 
-        A file that was indexed right after it was written always looks changed, so it is ignored here.
+        A file that was indexed right after it was written always counts as changed, so it is ignored here.
         """
         known = self._index.known.get(entry.path)
         return known is None or known.entry.mtime_ns != UNSETTLED
 
     def _refresh_graph(self) -> bool:
-        """Start a worker if the graph or the history is outdated; do not wait for it. Return True if both are current."""
+        """Start a worker if the graph or the commit history is outdated. Return True if both are current."""
         index_file = self._index.index_file
         if index_file is None:
             return True

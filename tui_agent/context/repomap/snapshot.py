@@ -1,6 +1,6 @@
 """The content of the index at one moment, with cached lookups.
 
-Invariant: a snapshot is valid for one state of the index; each state has its own snapshot. Caches are limited.
+Invariant: a snapshot shows one state of the index; another state needs a new snapshot. The caches are limited.
 """
 
 from array import array
@@ -16,7 +16,7 @@ from tui_agent.context.repomap.path_kinds import by_first_name, first_name
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
-"""Weights of a question's word in a file's path, in the names that the file defines, and in its text."""
+"""Weights of a question's word in a file's path, in the names that the file defines, and in the file's text."""
 MOST_MATCHES, MOST_FILES = 400_000, 2_000
 Scores = tuple["array[int]", "array[float]"]
 
@@ -27,7 +27,7 @@ class Snapshot:
     def __init__(
         self, index_file: IndexFile, known: dict[str, KnownFile], before: "Snapshot | None" = None
     ) -> None:
-        """Read the index. `before` is an earlier state from which cached symbols of unchanged files are reused."""
+        """Read the index. Cached symbols of unchanged files are copied from the earlier snapshot `before`."""
         self._index_file = index_file
         self.known = known
         self._scores: dict[str, Scores] = {}
@@ -42,7 +42,7 @@ class Snapshot:
 
     @cached_property
     def skipped(self) -> dict[str, int]:
-        """Counts of files without words in the index, by reason."""
+        """The number of files that have no words in the index, by reason."""
         return Counter(known.reason for known in self.known.values() if known.reason)
 
     @cached_property
@@ -51,7 +51,7 @@ class Snapshot:
         return {known.id: path for path, known in self.text.items()}
 
     def visible_paths(self, entries: Sequence[Entry]) -> Sequence[str]:
-        """Return the paths of `entries` that can be shown, in the same order: all except files without words."""
+        """Return the paths of `entries`, except files that are in the index without words."""
         if self._listed is None or self._listed[0] is not entries:
             text, known = self.text, self.known
             found = [entry.path for entry in entries if entry.path in text or entry.path not in known]
@@ -59,11 +59,11 @@ class Snapshot:
         return self._listed[1]
 
     def namesakes(self, path: str) -> Sequence[str]:
-        """Return the files whose names start with the same word as the name of `path`, including `path` itself."""
+        """Return the files whose names start with the same word as the name of `path`. The result includes `path`."""
         return self._names.get(first_name(path), ())
 
     def files_with_first_name(self, first: str) -> Sequence[str]:
-        """Return all files whose names start with this word, including those without words."""
+        """Return all files whose names start with the word `first`, including files that have no words in the index."""
         return [*self._names.get(first, ()), *self._wordless.get(first, ())]
 
     @cached_property
@@ -75,7 +75,7 @@ class Snapshot:
         return by_first_name(path for path, known in self.known.items() if known.reason)
 
     def symbols(self, path: str) -> tuple[Symbol, ...]:
-        """Return a file's symbols in file order; empty if it is not in the index."""
+        """Return a file's symbols in file order. Empty if the file is not in the index."""
         known = self.known.get(path)
         if known is None:
             return ()
@@ -87,20 +87,20 @@ class Snapshot:
         return cached[1]
 
     def neighbours(self, path: str) -> tuple[bytes, bytes]:
-        """Return a file's packed edges: first those to the files that it uses, then those from the files that use it."""
+        """Return the packed edges to the files that a file uses, and from the files that use it."""
         known = self.known.get(path)
         return self._index_file.neighbours(known.id) if known is not None else (b"", b"")
 
     def users(self, path: str) -> list[str]:
-        """Return the files that use a file's names, by the stored edges of the graph, strongest first."""
+        """Return the files that use names defined in `path`, strongest use first."""
         return [self.paths[row] for row, _ in unpack_edges(self.neighbours(path)[1]) if row in self.paths]
 
     def counts(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return the number of files that contain each word."""
+        """Return, for each word, the number of files that contain it."""
         return {term: len(self._word_shares(term)[0]) for term in terms}
 
     def matches(self, values: Mapping[str, float], most: int) -> dict[str, float]:
-        """Return the BM25 scores of the `most` best files, or of more files if the last ones have equal scores."""
+        """Return the BM25 scores of the `most` best files. Files that equal the last of them are included."""
         total: dict[int, float] = {}
         get = total.get
         for term, value in values.items():
@@ -113,11 +113,11 @@ class Snapshot:
         }
 
     def similar_commits(self, expression: str, most: int) -> list[SimilarCommit]:
-        """Return commits whose messages match, best first."""
+        """Return the stored commits whose messages match the FTS5 `expression`, best first."""
         return self._index_file.commits.search(expression, most)
 
     def _word_shares(self, term: str) -> Scores:
-        """Return the row ids of files that contain a word, and the word's BM25 scores divided by its rarity."""
+        """Return the row ids of the files that contain a word, and the word's BM25 scores divided by its rarity."""
         shares_by_row = self._scores.get(term)
         if shares_by_row is None:
             row_ids, scores = self._index_file.scores(term, (PATH, NAMES, BODY))
@@ -132,6 +132,9 @@ class Snapshot:
 
 
 def _rarity_of_index(count: int, total: int) -> float:
-    """Return the factor with which SQLite's BM25 weights a word: almost 0 for a word in half of the files."""
+    """Return SQLite's BM25 factor for a word that `count` of `total` files contain.
+
+    The factor is almost 0 for a word in half of the files.
+    """
     rarity = log((total - count + 0.5) / (count + 0.5)) if count <= total else 0.0
     return rarity if rarity > 0 else 1e-6

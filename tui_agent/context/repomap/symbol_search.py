@@ -1,7 +1,7 @@
-"""Search for definitions of a partly typed name, for completion.
+"""Search for definitions by a partly typed name, for completion.
 
-Invariant: the search only reads the index: nothing is listed, parsed or built. At most `MAX_FILES` files are read for
-each form of the name.
+Invariant: the search only reads the index; it does not list or parse files. For each form of the name, at most
+`MAX_FILES` files are looked up in the index.
 """
 
 import re
@@ -16,12 +16,12 @@ from tui_agent.folds.text.word_forms import STOP_WORDS, split_identifier, stem
 MAX_FILES: Final = 400
 _PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SHORT: Final = 3
-"""Maximum letters of a word that the index stores unchanged."""
+"""A word with at most this many letters is stored unchanged in the index."""
 _NO_NAME: Final = frozenset({"heading", "id", "key", "rule"})
 
 
 class Definition(NamedTuple):
-    """A name and the location of its definition. Lines count from 1."""
+    """A name with the file and line of its definition. Lines count from 1."""
 
     name: str
     path: str
@@ -29,9 +29,9 @@ class Definition(NamedTuple):
 
 
 def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definition]:
-    """Return names that contain the typed text, in any case.
+    """Return the defined names that contain the typed text; letter case is ignored.
 
-    Names that start with the text come first, then sources before tests, then shorter names.
+    Names that start with the text come first, then names in sources before names in tests, then shorter names.
     """
     typed = query.casefold()
     definitions: dict[str, Definition] = {}
@@ -56,7 +56,7 @@ def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definit
 def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
     """Yield files that may define the name, with their symbols.
 
-    Files with the whole name come before files with a name that begins with it.
+    Files that contain the whole name come before files that contain only its beginning.
     """
     paths: set[str] = set()
     whole = " AND ".join(f'"{piece}"' for piece in split_identifier(query))
@@ -68,9 +68,9 @@ def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, t
 
 
 def _index_query(query: str) -> str:
-    """Return the query for the index: the words of the typed name, with the last one as a prefix.
+    """Return the FTS5 query for the typed name's words; the last word is a prefix.
 
-    Empty if there is no usable word.
+    Returns an empty string if no word can be searched for.
     """
     *whole, last = _PIECE.findall(query) or [""]
     terms = [f'"{piece}"' for word in whole for piece in split_identifier(word)]

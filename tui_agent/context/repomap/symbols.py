@@ -1,7 +1,7 @@
 """Extraction of the symbols of one file, with a parser or with patterns.
 
-Invariant: the syntax tree is never walked recursively, and no node outlives the call. A file that no parser accepts has
-words but no symbols, and never raises an error.
+Invariant: the syntax tree is never walked recursively, and no node is used after the call. A file that no parser
+accepts has words but no symbols, and never raises an error.
 """
 
 import re
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from tree_sitter import Tree
 
 MAX_SYMBOLS = 2_000
-"""Maximum symbols per file; later ones are found only by their words."""
+"""Maximum symbols per file. Later symbols are not stored, but their words are."""
 MAX_SIGNATURE = 140
 LONG = 4 * MAX_SIGNATURE
-"""Maximum bytes of a signature that are read before it is redacted and cut."""
+"""Maximum bytes of a signature that are read; the signature is then redacted and cut to `MAX_SIGNATURE`."""
 MAX_NAME = 100
 MAX_DEPTH = 1_000
-"""Maximum depth of brackets; files with deeper nesting are read with patterns instead of a parser."""
+"""Maximum depth of nested brackets. Patterns replace the parser for files with deeper nesting."""
 _DEPTH = {**dict.fromkeys(b"([{", 1), **dict.fromkeys(b")]}", -1)}
 _NO_BRACKETS = bytes(set(range(256)) - _DEPTH.keys())
 _ASCII = bytes(range(128)) + b"x" * 128
-"""Translation table that replaces each non-ASCII byte with a letter, so that positions do not change."""
+"""Translation table that replaces each non-ASCII byte with a letter, so that byte positions stay the same."""
 _LINES_OF_SIGNATURE = 6
 _NAMES_ONLY = frozenset(
     "variable constant define key property section heading id block rule stage test label target".split()  # noqa: SIM905
 )
-"""Kinds of symbols shown by name only, because their values can be secrets."""
+"""Kinds of symbols of which only the name is shown, because the value can be a secret."""
 _WORDS_BEFORE = re.compile(rb"[ \t]*(?:[a-z]+ +){1,3}")
-"""Words in front of a definition that a grammar does not count as part of it: `export`, `type`."""
+"""Matches words before a definition that the grammar does not include in the definition, such as `export`."""
 _FIRST_GROUP = methodcaller("span", 1)
 _SCOPES = frozenset(
     "class module struct impl trait interface enum object heading contract table".split()  # noqa: SIM905
@@ -48,7 +48,7 @@ _Found: TypeAlias = tuple[int, int, str, int, int]
 def symbols_of(
     path: str, data: bytes, known: Languages = KNOWN, *, parse: bool = True, cleaner: Cleaner = PLAIN
 ) -> tuple[str, tuple[Symbol, ...]]:
-    """Return a file's language and its symbols in file order. If `parse` is False, return no symbols."""
+    """Return a file's language, and its symbols in file order. If `parse` is False, there are no symbols."""
     language = known.language_of(path, data)
     if not parse:
         return language, ()
@@ -76,8 +76,8 @@ def _parse_definitions(known: Ready | None, data: bytes) -> list[_Found] | None:
 def _parse_tree(known: Ready, data: bytes) -> "Tree":
     """Return the syntax tree of `data`.
 
-    Parts that cannot define anything are blanked first, which saves a quarter of the time. If that leads to syntax
-    errors, the full text is parsed.
+    Parts that cannot define a symbol are replaced by spaces first, which saves a quarter of the time. If this causes
+    syntax errors, the full text is parsed.
     """
     if known.ascii:
         data = data.translate(_ASCII)
@@ -97,7 +97,7 @@ def _blank_idle(data: bytes, idle: re.Pattern[bytes]) -> bytes:
 
 
 def too_deep(data: bytes) -> bool:
-    """Return True if brackets are nested so deeply that a query would take quadratic time."""
+    """Return True if brackets are nested so deeply that a tree-sitter query would take quadratic time."""
     brackets = data.translate(None, _NO_BRACKETS)
     if len(brackets) < MAX_DEPTH:
         return False
@@ -147,7 +147,7 @@ def _build_symbols(definitions: list[_Found], data: bytes, cleaner: Cleaner) -> 
 
 
 def _redact_symbols(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ...]:
-    """Redact the symbols before cutting them, because half a secret would not be recognised."""
+    """Redact the symbols, then cut them. A secret that was cut in half would not be recognised."""
     count = len(symbols)
     texts = [symbol.signature for symbol in symbols] + [symbol.name for symbol in symbols]
     redacted = cleaner.redact_signatures(texts, [symbol.kind for symbol in symbols] * 2)
@@ -173,7 +173,7 @@ def _redact_symbols(symbols: list[Symbol], cleaner: Cleaner) -> tuple[Symbol, ..
 
 
 def _signature(start: int, end: int, name_start: int, name_end: int, data: bytes) -> str:
-    """Return a definition's signature: its first line, and the lines up to the bracket that closes its parameters."""
+    """Return the first line of a definition, and the lines up to the bracket that closes the parameters."""
     line_start = data.rfind(b"\n", 0, name_start) + 1
     before = data[line_start:start]
     if start < line_start or (before and not before.isspace() and _WORDS_BEFORE.fullmatch(before)):

@@ -1,6 +1,6 @@
 """Cache of texts that were read recently, and positions of words in these texts.
 
-Invariant: a cached text is read again if its key changes; the cache holds at most `MAX_CACHE_BYTES`. Not thread-safe.
+Invariant: a cached text is read again if the file changed. The cache holds at most `MAX_CACHE_BYTES`. Not thread-safe.
 """
 
 import os
@@ -11,13 +11,13 @@ from tui_agent.context.repomap.file_text import read
 
 MAX_CACHE_BYTES = 8_000_000
 TICK_NS = 2_000_000_000
-"""The coarsest time resolution of any file system, in nanoseconds."""
+"""The coarsest resolution of modification times in any file system, in nanoseconds."""
 MAX_HITS = 400
 _is_letter = [chr(sign).isascii() and chr(sign).isalnum() for sign in range(256)]
 
 
 class Text:
-    """One file's text. The lines of each word are searched only once."""
+    """One file's text. The result of a search for a word is cached."""
 
     __slots__ = ("_lines", "_lowered", "count", "data")
 
@@ -28,7 +28,10 @@ class Text:
         self._lines: dict[str, list[int]] = {}
 
     def lines_of(self, word: str) -> list[int]:
-        """Return the numbers (from 1) of up to `MAX_HITS` lines with an identifier part that starts with `word`."""
+        """Return the numbers (from 1) of lines with an identifier of which a part starts with `word`.
+
+        Returns at most `MAX_HITS` lines.
+        """
         lines = self._lines.get(word)
         if lines is None:
             lines = self._lines[word] = _find_lines(self.data, self._lowered, word.encode("utf-8", "replace"))
@@ -49,7 +52,7 @@ class TextCache:
         self._bytes = 0
 
     def get(self, path: str) -> Text:
-        """Return a file's text; empty if the file is no longer text."""
+        """Return a file's text. Empty if the file is not a text file any more."""
         key = self._file_key(path)
         known = self._texts.pop(path, None)
         if known is not None and known.key == key:
@@ -63,9 +66,9 @@ class TextCache:
         return text
 
     def _file_key(self, path: str) -> tuple[int, int, int] | None:
-        """Return a key of the file that changes when the file changes.
+        """Return a key that changes when the file changes.
 
-        Returns None if the file is so new that it could change again within the same clock tick.
+        Returns None if the file was written so recently that a later write could leave the key unchanged.
         """
         try:
             info = os.lstat(f"{self._root}/{path}")
@@ -107,7 +110,7 @@ def _find_lines(data: bytes, lowered: bytes, word: bytes) -> list[int]:
 
 
 def _starts_part(data: bytes, position: int, before: int) -> bool:
-    """Return True if a part of an identifier starts at `position`; `before` is the byte in front of it."""
+    """Return True if a part of an identifier starts at `position`; `before` is the preceding byte."""
     if before <= 57:
         return not 48 <= data[position] <= 57
     return data[position] <= 90 and (before >= 97 or data[position + 1 : position + 2] > b"Z")

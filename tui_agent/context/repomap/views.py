@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 
 class Symbol(NamedTuple):
-    """A definition in a file. Lines count from 1, `end` is the definition's last line; `signature` is one line."""
+    """A definition in a file.
+
+    `line` and `end` are the first and last line, counted from 1. `signature` is one line.
+    """
 
     name: str
     kind: str
@@ -27,10 +30,11 @@ class RankedFile(NamedTuple):
 
 
 class MapView(NamedTuple):
-    """A repository map. `files` are in order of rank, as in `text`; `tokens` is an estimate of the size of `text`.
+    """A repository map.
 
-    `partial`: the index is incomplete. `skipped` counts files left out, by reason. `unpinned` are pinned paths that are
-    missing, left out or hidden.
+    `files` are in order of rank, as in `text`; `tokens` is the estimated size of `text`. `partial` is True if the index
+    is incomplete. `skipped` counts files that were left out, by reason. `unpinned` are pinned paths that are missing,
+    left out or hidden.
     """
 
     files: tuple[RankedFile, ...]

@@ -1,8 +1,9 @@
 """Worker process that builds the index, separate from the process that shows maps.
 
-Invariant: the worker writes after every chunk, so it can be ended at any time. A note beside the index names the file
-being read: if that file kills the worker or takes longer than `FILE_S`, the next worker indexes only the file's words.
-The worker reads its job from standard input, and ends soon after the process that started it unless it is detached.
+Invariant: the worker writes after every chunk of files, so it can be ended at any time. A note beside the index names
+the file that is being read. If that file kills the worker or takes longer than `FILE_S`, the next worker indexes only
+the file's words. The worker reads its job from standard input. It ends soon after the process that started it, unless
+it is detached.
 """
 
 import fcntl
@@ -30,22 +31,22 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 FILE_S = 8.0
-"""CPU seconds that one file may take before the system ends the process.
+"""CPU seconds after which the system ends a process that is reading one file.
 
-Elapsed time is not used, because at low priority one second of work can take ten.
+Elapsed time is not used: at low priority, one second of work can take ten seconds.
 """
 SPLIT_BYTES = 3_000_000
-"""Minimum bytes of files for which a second process is started."""
+"""Minimum total bytes of files for which a second process is started."""
 CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
 WORKER_SHARE = 8
-"""Divisor of the remaining bytes that gives the maximum size of a chunk."""
+"""Divisor of the remaining bytes: a chunk contains at most this part of them."""
 PATIENCE_S = 60.0
 END_S = 2.0
 _NUMBER = Struct("<I")
 
 
 class CurrentFileNote:
-    """The name of the file being read, stored for the next process in case the file kills this process."""
+    """A note with the name of the file being read. The next process reads it if this file kills the process."""
 
     def __init__(self, index: Path, number: int) -> None:
         self._path = Path(f"{index}.now{number}")
@@ -56,13 +57,12 @@ class CurrentFileNote:
         os.pwrite(self._fd, os.fsencode(path) + b"\0", 0)
 
     def remove(self) -> None:
-        """Remove the note, because no file is being read."""
         os.close(self._fd)
         self._path.unlink(missing_ok=True)
 
 
 def crashed_files(index: Path) -> frozenset[str]:
-    """Return the files at which an earlier worker process died."""
+    """Return the files during which earlier worker processes died."""
     paths = set()
     for path in index.parent.glob(f"{index.name}.now*"):
         with suppress(OSError):
@@ -71,7 +71,7 @@ def crashed_files(index: Path) -> frozenset[str]:
 
 
 class Build(NamedTuple):
-    """The index that a worker process builds, and the input for it.
+    """The job of a worker process: the index to build, and the input for it.
 
     `file` is the path of the index; `redaction` describes content that the index must not contain.
     """
@@ -112,7 +112,10 @@ def start(
 
 
 def end(child: subprocess.Popen[bytes], *, detached: bool) -> None:
-    """Let a detached worker process continue. End any other worker after its current chunk, or after `END_S` seconds."""
+    """End a worker process after its current chunk, at the latest after `END_S` seconds.
+
+    A detached worker is not ended.
+    """
     if child.stdin is not None:
         child.stdin.close()
     if detached:
@@ -125,7 +128,7 @@ def end(child: subprocess.Popen[bytes], *, detached: bool) -> None:
 
 
 def main() -> None:
-    """Run the job that standard input describes."""
+    """Run the job read from standard input."""
     job = json.loads(sys.stdin.buffer.readline() or b"null")
     if job is None:
         return
@@ -144,7 +147,7 @@ def main() -> None:
 
 @contextmanager
 def _discard_if_broken(index: Path) -> Iterator[None]:
-    """Ignore errors of writing to the index. Delete a damaged index, so that the next map rebuilds it."""
+    """Ignore errors of writing to the index. A damaged index is deleted, so that the next map rebuilds it."""
     try:
         yield
     except (sqlite3.OperationalError, OSError):
@@ -168,8 +171,8 @@ def is_building(index: Path) -> bool:
 class _Work(NamedTuple):
     """The work that the worker process shares with its helper process.
 
-    `queue` is a pipe with the numbers of chunks that no process has started; the number `len(chunks)` means the commit
-    history.
+    `queue` is a pipe with the numbers of chunks that no process has started yet. The number `len(chunks)` means the
+    commit history.
     """
 
     file: Path
@@ -208,14 +211,14 @@ def _build(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
 
 
 def _prepare(work: _Work, entries: list[Entry]) -> None:
-    """Load everything that both processes need, before the helper process is forked."""
+    """Load the parsers and the redactor before the helper process is forked, so that both processes have them."""
     for language in {work.known.language_of(entry.path) for entry in entries} - {""}:
         work.known.ready(language)
     work.cleaner.prepare()
 
 
 class _Helper:
-    """A second process, forked from the worker process. It ends when no work is left."""
+    """A second process, forked from the worker process. The helper process ends when no work is left."""
 
     def __init__(self, work: _Work) -> None:
         self._alive, write_end = os.pipe()
@@ -260,9 +263,9 @@ def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
 
 
 def _make_queue(count: int) -> int:
-    """Return a pipe that contains the numbers from 0 to `count`; each read takes one number.
+    """Return a pipe that contains the numbers from 0 to `count`; each read returns one number.
 
-    The work of number `count` takes longest, so this number is not at the end of the queue.
+    The job with the number `count` takes longest, so it is not at the end of the queue.
     """
     reads, writes = os.pipe()
     order = [*range(count)]
@@ -297,7 +300,7 @@ def _read_all(index_file: index_db.IndexFile, work: _Work, process: int) -> None
 
 
 def _is_wanted(work: _Work) -> bool:
-    """Return True if the worker is detached, or while the process that started it keeps standard input open."""
+    """Return True if the worker is detached, or if the process that started it still keeps standard input open."""
     if work.detached:
         return True
     readable, _, _ = select.select([sys.stdin], [], [], 0)
