@@ -91,7 +91,7 @@ class ChatWidget(TranscriptWidget):
         view = _view_from(self._whole, first)
         layout.set_entries(view.entries, [index - first for index in changed if index >= first])
         self._first = first
-        self.take_layout(layout, view)
+        self.replace_layout(layout, view)
 
     def repaint(self) -> None:
         """Paint the rows that changed.

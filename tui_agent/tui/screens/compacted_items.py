@@ -1,4 +1,4 @@
-"""The messages of a session that were summarised or shortened, as rows to choose from and as text to read."""
+"""The list of a session's shortened and summarised messages, and the full text of each message."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -42,7 +42,7 @@ def compacted_rows(view: CompactedView) -> list[Item]:
 def present_rows(view: CompactedView) -> list[Item]:
     """Return a list item for each message in the context.
 
-    The items' values are numbers that continue those of `compacted_rows`.
+    The values of the items are numbers. They begin after the last number that `compacted_rows` uses.
     """
     items = enumerate(view.present_items, start=len(view.items))
     return [replace(_row(number, item), group=IN_CONTEXT) for number, item in items]

@@ -1,4 +1,4 @@
-"""The board of an evaluation run: the state of each cell, and the session of a cell, also while it runs.
+"""The board of an evaluation run: the state of each cell (one attempt at a case), and the session of the selected cell.
 
 Invariant: files are read in a thread, and the board never writes.
 """
@@ -117,7 +117,7 @@ class BoardScreen(Page["BoardCell"]):
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def use(self) -> None:
-        """Open the session of the selected cell; a session that is still running is followed."""
+        """Open the session of the selected cell. If the session is still running, show its new events too."""
         shown = self.chosen
         if shown is None:
             return
@@ -129,7 +129,10 @@ class BoardScreen(Page["BoardCell"]):
 
 
 def open_board(context: AppContext, argument: str) -> None:
-    """Show the board of the run in the folder `argument`; if that is empty, of the newest run of the workspace."""
+    """Show the board of the run in the folder `argument`.
+
+    If `argument` is empty, show the newest run of the workspace.
+    """
     # By name, because the app imports the evaluation's types only when it shows a run.
     board = import_module("tui_agent.evals.board")
     path = context.app.options.cwd / argument if argument else board.newest_run(context.app.options.cwd)

@@ -31,7 +31,7 @@ from tui_agent.tui.widgets.rows import part
 
 VIEWERS: tuple[Viewer | None, ...] = (None, "user", "agent", "orchestrator", "system")
 MAX_ROWS = 12
-"""Maximum number of rows of a message's thoughts, and of each call."""
+"""Maximum number of rows for the thoughts in a message, and for each call in it."""
 _ROLES: dict[SimulationRole, Role] = {"user": "accent", "agent": "success", "environment": "t2"}
 
 
@@ -148,7 +148,7 @@ class HistoryScreen(LinesScreen):
 
 
 def message_rows(message: SimulationMessage, viewer: Viewer | None, looks: Looks, width: int) -> list[Strip]:
-    """Return the rows of one message. Its author's thoughts are left out for other participants."""
+    """Return the rows of one message. The author's thoughts and calls are hidden from the other participants."""
     facts = Facts(looks, width, ground="s0", indent=2)
     others = [name for name in message.visible_to if name not in (message.role, *OVERSEERS)]
     facts.line(
@@ -193,7 +193,7 @@ class HistoryApp(SingleScreenApp, inherit_bindings=False):
 def run_history(
     options: SessionOptions, title: str, messages: Sequence[SimulationMessage], *, browser: bool
 ) -> int:
-    """Show the history until the user quits, in a terminal or in a page of a browser; return the exit status."""
+    """Show the history in a terminal or a browser page until the user quits; return the exit status."""
     app = HistoryApp(options, title, messages)
     if browser:
         app.driver_class = import_module("textual.drivers.web_driver").WebDriver

@@ -1,6 +1,7 @@
 """The screen with the background jobs of the open session: commands, times and output, and actions that end jobs.
 
-Invariant: the list comes from the session's view of jobs; output is shown as it arrives, and its end is always visible.
+Invariant: the list comes from the session's view of jobs. New output is shown as it arrives, and the last line is
+always visible.
 """
 
 from collections.abc import Sequence
@@ -163,12 +164,12 @@ class JobsScreen(Page[JobView]):
 
 
 def elapsed_s(job: JobView, now: float) -> float:
-    """Return the seconds that a job has run so far or until its end."""
+    """Return how many seconds a job has run; for a job that has ended, its total running time."""
     return max(0.0, (job.ended_at or now) - job.started_at)
 
 
 def final_lines(text: str) -> Sequence[str]:
-    """Return the lines of an output. A line that was overwritten with carriage returns has its final content."""
+    """Return the lines of an output. If a line was overwritten after a carriage return, return its final text."""
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     return [clean(line.rstrip("\r").rpartition("\r")[2]) for line in lines]
 

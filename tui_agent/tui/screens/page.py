@@ -40,14 +40,17 @@ HEADER_ACTIONS = ("help", "context", "cost", "model", "policy", "agent", "jobs")
 
 
 class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
-    """A screen that covers the main screen: keys, workers, and notices above the footer."""
+    """A screen that covers the main screen. It handles keys, runs workers, and shows notices above the footer."""
 
     looks_of: Callable[[], Looks]
     notice: Notice
     _notice_number = 0
 
     def say(self, text: str, level: Level = "info") -> None:
-        """Show a notice for a while. A notice that is cut off stays until its key shows the full text."""
+        """Show a notice for some seconds.
+
+        A notice that is cut off stays until the user opens its full text with a key.
+        """
         self._notice_number += 1
         number, notice = self._notice_number, self.notice
         notice.text, notice.level = text, level
@@ -184,7 +187,10 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.header.set_views(self.context.state, self.context.views.meter.view())
 
     def show_keys(self) -> None:
-        """Show in the footer the keys that are available on the page; if the list is empty, none for its items."""
+        """Show in the footer the keys that are available on the page.
+
+        If the list is empty, leave out the keys that act on an item.
+        """
         hints = self.key_map.hints(self.scope)
         if not self.listing.items:
             on_items = {name for name, method in self._key_methods.items() if method[0] == "on_chosen"}
@@ -279,7 +285,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         return parts
 
     def show_detail(self) -> None:
-        """Draw the details of the selected item in the details pane, and the keys, which may depend on that item."""
+        """Draw the details of the selected item, and update the keys in the footer."""
         self.show_keys()
         width = self.detail.size.width
         if self.detail.display and width and self.is_attached:
@@ -349,7 +355,7 @@ class Page(PageFrame[ItemT]):
             self.listing.move_page(direction)
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or the last row; return False if the key has another use now."""
+        """Select the first or the last row. Subclasses return False if the key has another action at the moment."""
         self.listing.move_to_end(direction)
         return True
 
@@ -361,7 +367,7 @@ class Page(PageFrame[ItemT]):
             self.use()
 
     def use(self) -> None:
-        """Use the selected item, e.g. open the selected session; does nothing if a page does not define it."""
+        """Use the selected item, e.g. open the selected session. Pages override this method; here it does nothing."""
 
     @property
     def subject(self) -> object | None:
@@ -396,7 +402,7 @@ class Page(PageFrame[ItemT]):
 
 
 class LinesScreen(FullScreen):
-    """A screen of rows that scroll and cannot be chosen; a subclass sets `lines`."""
+    """A screen of rows that scroll but cannot be selected; a subclass sets `lines`."""
 
     lines: Lines
 

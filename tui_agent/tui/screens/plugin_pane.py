@@ -1,6 +1,6 @@
 """The page of one plugin's pane: its title, and its rows over the whole screen.
 
-Invariant: shows what the feed has, and never waits for the plugin.
+Invariant: shows the newest rows that the plugin has sent, and never waits for the plugin.
 """
 
 from collections.abc import Callable, Sequence
@@ -86,7 +86,7 @@ class PluginPaneScreen(LinesScreen):
         self.show()
 
     def show(self) -> None:
-        """Show the pane's newest rows and its plugin."""
+        """Show the pane's newest rows, and the name of the plugin."""
         state = self._feed.panes.get(self.pane_name)
         plugin = state.loaded.plugin if state is not None else "its plugin was removed"
         pen = self.head.pen

@@ -80,7 +80,10 @@ class SearchPage(Page[ItemT]):
         return (self.find_scope, "rows") if self.top.typing else super().key_scopes()
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or the last row; return False while the user types: the key then moves the cursor."""
+        """Select the first or the last row.
+
+        While the user types, return False, because the key then moves the cursor.
+        """
         return not self.top.typing and super().move_to_end(direction)
 
     def start_typing(self) -> None:

@@ -1,6 +1,6 @@
 """The frame of an app that shows one screen of its own instead of a session's, such as a replay.
 
-Invariant: the app starts no engine; the keys that quit the main app close it.
+Invariant: the app starts no engine. The keys that quit the main app close this app too.
 """
 
 import gc

@@ -44,9 +44,9 @@ class Slot:
     active: bool = False
     """True while the cursor or the mouse is on the entry."""
     group: int = -1
-    """Index of the first slot of the group of folded calls that this entry is in; -1 outside a group.
+    """Index of the first slot in the group of folded calls; -1 if this entry is in no group.
 
-    Only that first slot has a row.
+    Of a group's slots, only the first has a row.
     """
     rows: list[Row] | None = None
     """The drawn rows of the entry; None if they are not drawn."""
@@ -82,7 +82,7 @@ class AutoFold:
         self._turn = self._turn_start = 0
 
     def truncate(self, count: int) -> None:
-        """Remove all but the first `count` entries; the newest turn among those becomes the current turn."""
+        """Remove all but the first `count` entries. The newest turn that is left becomes the current turn."""
         self.deferred = {index for index in self.deferred if index < count}
         if self._turn_start < count:
             return
@@ -114,9 +114,9 @@ class AutoFold:
             self._fold_turn(min(due), self._turn_start)
 
     def toggle(self, index: int) -> bool:
-        """Show all rows of an entry or, if no row is hidden, fold it; if it is in a group, open the group.
+        """Fold an entry, or show all its rows if some are hidden. If the entry is in a group, open the group.
 
-        Return False if that changes nothing.
+        Return False if nothing changes.
         """
         layout = self._layout
         if not self.can_toggle(index):
@@ -152,7 +152,7 @@ class AutoFold:
         )
 
     def _hides_rows(self, index: int) -> bool:
-        """Return True if a row below the first one counts hidden lines, such as `12 earlier lines`."""
+        """Return True if the entry has a row that counts hidden lines, such as `12 earlier lines`."""
         return any(run.act == "fold" for row in self._layout.rows(index)[1:] for run in row.runs)
 
     def open_group(self, leader: int) -> None:
@@ -175,7 +175,7 @@ class AutoFold:
         return range(leader, end)
 
     def _fold_turn(self, start: int, end: int) -> None:
-        """Fold the slots from `start` up to `end` after their turn has ended, and group runs of read-only calls."""
+        """Fold the slots from `start` up to `end` after their turn has ended, and group consecutive read-only calls."""
         run: list[int] = []
         for index in range(start, end + 1):
             entry, slot = self._layout.entry(index), self._layout.slots[index]

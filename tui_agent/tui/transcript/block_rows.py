@@ -1,6 +1,7 @@
 """Display blocks as rows of any width outside the transcript, for the panes of plugins.
 
-Invariant: the same drawing as below a tool call in the transcript, without its rail; nothing in the rows is clickable.
+Invariant: blocks look the same as below a tool call in the transcript, but without the vertical line on the left.
+Nothing in the rows is clickable.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from tui_agent.tui.transcript.rows import Run, strip_of
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 
 INDENT: Final = 2
-"""Cells on the left side of the rows, in place of the transcript's gutter and rail."""
+"""Empty cells on the left of each row."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Rows for display blocks: the body below the head row of a tool call or a notice in the transcript.
 
-Invariant: every kind of block has rows; `limit` hides only whole rows and shows how many. For a text that is not
-loaded, a preview is shown.
+Invariant: every kind of block has rows. `limit` hides only whole rows, and a row says how many are hidden. If a text is
+not loaded, a preview is shown.
 """
 
 import json
@@ -149,7 +149,7 @@ def head_rows(lines: Sequence[Sequence[Run]], body: Body) -> list[Row]:
 
 
 def prose_rows(text: str, role: Role, body: Body, *, bold: bool = False) -> list[Row]:
-    """Draw a text, wrapped at words, on the right side of the rail."""
+    """Draw a text on the right side of the rail (a vertical line), wrapped at words."""
     rows: list[Row] = []
     for line in clean(text).split("\n"):
         runs = [Run(line, body.look.s(role, bold=bold), LITERAL)]
@@ -169,9 +169,9 @@ def user_words_rows(text: str, look: Look) -> list[Row]:
 
 
 def _last_rows(rows: list[Row], limit: int) -> list[Row]:
-    """Return at most the last `limit` rows, beginning with the first row of a line if possible.
+    """Return the last rows: at most `limit` and at least half of `limit`.
 
-    At least half of `limit` rows are returned.
+    If possible, the first returned row is the first row of a line.
     """
     start = len(rows) - limit
     while start < len(rows) - limit // 2 and rows[start].joined:
@@ -189,7 +189,7 @@ def _diff(block: DiffBlock, body: Body) -> list[Row]:
 
 
 def markdown_rows(text: str, body: Body) -> list[Row]:
-    """Draw a Markdown text on the right side of the rail."""
+    """Draw a Markdown text on the right side of the rail (a vertical line)."""
     prefix = tuple(body.prefix())
     stream = MarkdownStream(body.look, Place(prefix, prefix, role="t2"))
     stream.update(text, done=True)
@@ -198,7 +198,7 @@ def markdown_rows(text: str, body: Body) -> list[Row]:
 
 
 def literal_rows(rows: Iterable[Row]) -> list[Row]:
-    """Change Markdown rows so that they are copied as they are shown, because the entry has no source text for them."""
+    """Mark drawn Markdown as its own source, so that copying gives the shown text instead of Markdown."""
     return [
         Row([run._replace(src=LITERAL) if run.src >= 0 else run for run in row.runs], row.ground, row.joined)
         for row in rows

@@ -1,4 +1,4 @@
-"""Drawing of the transcript widget: views of the transcript in, strips (Textual's screen rows) out.
+"""Drawing of the transcript widget, which converts transcript views to strips (Textual's screen rows).
 
 Invariant: only visible rows become strips, and only rows that changed are painted. The widget's size never depends on
 its content, so new content never causes a layout.
@@ -70,14 +70,14 @@ def _is_growing(entry: Entry) -> bool:
 
 
 class _Painted(NamedTuple):
-    """The painted state of one screen line: the row and the highlights over it."""
+    """One painted line of the screen: its row, and the highlights on the row."""
 
     row: Row | None = None
     cursor: bool = False
     selected: tuple[int, int] | None = None
     needle: str = ""
     current: tuple[int, int] | None = None
-    """The bounds of the current match of the search if the match is in this row."""
+    """The bounds of the current match of the search; None if the match is in another row."""
 
 
 class TranscriptCanvas(ScrollView, can_focus=True):
@@ -233,8 +233,8 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the strips of a region of the screen.
 
-        Textual's own method builds new strips for all painted rows. Here an unchanged row keeps its strip object, and
-        with it the results that filters and the compositor cached in that object.
+        Textual's own method builds new strips for all painted rows. Here an unchanged row keeps its strip object,
+        because filters and the compositor cache their results in that object.
         """
         filters = [line_filter for line_filter in self.get_line_filters() if line_filter.enabled]
         background = self.background_colors[1]

@@ -1,7 +1,8 @@
 """Source code as styled runs, in the five colour roles of the theme for code.
 
-Invariant: the same lines always give the same runs, whether streamed or complete: lines are highlighted in groups whose
-bounds depend only on the lines. Pygments is loaded on first use, because it would delay the first paint.
+Invariant: the same lines always have the same colours, whether they are streamed or complete. Lines are highlighted in
+groups, and the bounds of a group depend only on its lines. Pygments is loaded on first use, because loading it earlier
+would delay the first paint.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -25,13 +25,13 @@ class TranscriptCommands(TranscriptCanvas):
 
     _hover = ""
 
-    def take_layout(self, layout: Layout, view: TranscriptView) -> None:
-        """Replace the layout by one that was built separately: the same entries, with older entries before them."""
+    def replace_layout(self, layout: Layout, view: TranscriptView) -> None:
+        """Replace the layout by a new one that has the same entries with older entries before them."""
         self.selection = None
         self._unfinished = set()
         self._entries = view.entries
         self._changed = set(range(len(layout) - len(self.viewport.layout), len(view.entries)))
-        self.viewport.take_layout(layout)
+        self.viewport.replace_layout(layout)
         self._apply_view()
 
     def scroll_to_entry(self, entry_id: str) -> bool:
@@ -98,7 +98,10 @@ class TranscriptCommands(TranscriptCanvas):
         return self.finder.count
 
     def find_next(self, direction: int) -> bool:
-        """Go to the next (`direction` 1) or previous (-1) match, and unfold its entry; return False without a match."""
+        """Go to the next (`direction` 1) or previous (-1) match, and unfold its entry.
+
+        Return False if there is no match.
+        """
         layout = self.viewport.layout
         start = self._frame[0].slot if self._frame else 0
         with self.viewport.steady():
@@ -138,7 +141,7 @@ class TranscriptCommands(TranscriptCanvas):
         self.repaint()
 
     def activate(self, entry_id: str) -> None:
-        """Mark as active the entry with this id and the entry under the mouse, so that their actions are shown."""
+        """Show the actions of two entries: the entry with this id, and the entry under the mouse."""
         layout = self.viewport.layout
         indexes = (layout.index_of(name) for name in (entry_id, self._hover) if name)
         active = {index for index in indexes if index is not None}

@@ -37,7 +37,7 @@ class DiffLine:
 def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
     """Parse a unified diff (hunks only) into numbered lines with changed words marked.
 
-    Invisible characters become code points (`<U+202E>`), unless `reveal` is False because they are code points already.
+    With `reveal`, replace invisible characters by code points such as `<U+202E>`.
     """
     lines: list[DiffLine] = []
     old = new = 1

@@ -17,8 +17,8 @@ from tui_agent.tui.transcript.rows import Row
 class Hit(NamedTuple):
     """A match of the search in the transcript.
 
-    `slot` is the index of the entry, `number` counts the matches in the entry from 0, `row` is the row in the entry,
-    and the bounds are characters in the row.
+    `slot` is the index of the entry, and `row` is the row in the entry. `number` counts the matches in the entry from
+    0. `span` has the start and end of the match in the row, in characters.
     """
 
     slot: int
@@ -58,7 +58,7 @@ class Finder:
         self.text, self.current, self._pattern, self._counts = "", None, None, {}
 
     def search(self, text: str, layout: Layout, read: Reader) -> None:
-        """Search for a text in all entries. Of a long text, search only the part that `read` returns."""
+        """Search for a text in all entries. If a text is long, search only the part that `read` returns."""
         for _ in self.search_entries(text, layout, read):
             pass
 

@@ -62,7 +62,7 @@ class Heights:
     def index_at(self, y: int) -> int:
         """Return the index of the entry that contains row `y`.
 
-        Of several entries at that row, return the last that begins at or above `y`, so that empty entries are skipped.
+        Entries without rows are skipped.
         """
         index, rest = 0, y
         bit = 1 << (len(self._heights).bit_length())

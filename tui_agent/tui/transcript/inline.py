@@ -1,7 +1,7 @@
 """Inline Markdown, such as emphasis and links, as styled runs with their offsets in the source.
 
-Invariant: HTML, images and non-web addresses are never acted on. The full address of a link is shown next to its label,
-and only a web address can be clicked. Text from character entities is cleaned like all untrusted text.
+Invariant: HTML, images and non-web addresses have no effect except as text. The full address of a link is shown next to
+its label, and only a web address can be clicked. Text from character entities is cleaned like all untrusted text.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,10 @@ class Inline:
         self._bold = bold
 
     def lines(self, token: "Token", locate: Callable[[int], int]) -> list[list[Run]]:
-        """Return the lines of an inline token; `locate` maps an offset in its content to an offset in the source."""
+        """Return the lines of an inline token.
+
+        `locate` maps an offset in the token's content to an offset in the source.
+        """
         content = token.content
         lines: list[list[Run]] = [[]]
         children = token.children or []

@@ -48,7 +48,6 @@ class Layout:
         return self._ids.get(entry_id)
 
     def display_state(self, index: int) -> DisplayState:
-        """Return the display state of the entry in a slot, on which its drawing depends."""
         slot = self.slots[index]
         return DisplayState(slot.opened, slot.past, slot.active, self.now())
 
@@ -75,7 +74,7 @@ class Layout:
         self.grow(entries, len(entries))
 
     def grow(self, entries: Sequence[Entry], count: int) -> bool:
-        """Append the next `count` of these entries; return False if all entries are appended."""
+        """Append up to `count` of the entries that have no slot yet; return False if no such entry is left."""
         self._entries = entries
         end = min(len(entries), len(self.slots) + count)
         for index in range(len(self.slots), end):
@@ -97,7 +96,10 @@ class Layout:
             self.heights = Heights(slot.gap + slot.count for slot in self.slots)
 
     def draw_between(self, y: int, end: int) -> bool:
-        """Draw every slot with rows between `y` and `end`. Return True if a height changed; then call it again."""
+        """Draw every slot with rows between `y` and `end`.
+
+        Return True if a height changed. Then other slots may be between `y` and `end`, so call this method again.
+        """
         if not self.slots:
             return False
         before = self.heights.total
@@ -123,7 +125,7 @@ class Layout:
         return index, y - self.heights.top(index) - self.slots[index].gap
 
     def top(self, index: int) -> int:
-        """Return the number of the slot's first row, which comes after its empty row."""
+        """Return the number of the slot's first row in the layout, not counting the empty row before the slot."""
         return self.heights.top(index) + self.slots[index].gap
 
     def draw_slot(self, index: int) -> bool:
@@ -157,7 +159,7 @@ class Layout:
                 self.touch(index)
 
     def touch(self, *indexes: int) -> None:
-        """Mark these slots to be redrawn when they are next seen, because something that they depend on has changed."""
+        """Mark these slots to be redrawn when they are visible again, because their content or state has changed."""
         for index in indexes:
             slot = self.slots[index]
             slot.rows = None

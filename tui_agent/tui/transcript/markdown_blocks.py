@@ -1,7 +1,7 @@
 """Splitting of Markdown into pieces (paragraphs, list items, fences and so on), line by line.
 
-Invariant: where one piece ends depends only on the lines before, not on how the text arrived, so a text gives the same
-rows whether it is streamed or complete.
+Invariant: the end of a piece depends only on the lines before that end, so a text has the same rows whether it is
+streamed or complete.
 """
 
 import re
@@ -43,7 +43,7 @@ class OpenPiece:
     indent: int = 0
     """The column at which the content of a list item begins, or the indent of a fence."""
     blanks: int = 0
-    """Number of empty lines at the end. They belong to the piece only if a line after them does."""
+    """Number of empty lines at the end. They belong to the piece only if a later line belongs to the piece."""
     size: int = 0
 
     @property
@@ -73,9 +73,9 @@ def open_piece(line: str, blank_before: bool) -> OpenPiece:
 
 
 def continues(piece: OpenPiece, line: str) -> bool:
-    """Return True if a line belongs to the open piece.
+    """Return True if a line may belong to the open piece.
 
-    An empty line may belong to it, and is counted in `piece.blanks`.
+    After an empty line, the next line that is not empty decides.
     """
     blank = not line.strip()
     match piece.kind:
@@ -120,7 +120,7 @@ def may_close_fence(piece: OpenPiece, line: str) -> bool:
 def starts_table(piece: OpenPiece, line: str) -> bool:
     """Return True if the paragraph and this line begin a table.
 
-    The line is then the delimiter row (`|---|---|`), and the paragraph's last line is the header.
+    The paragraph's last line is then the table's header, and this line is the delimiter row (`|---|---|`).
     """
     if piece.kind != "para" or "|" not in line + piece.lines[-1] or not _DELIMITER.match(line):
         return False
@@ -152,7 +152,7 @@ def alignments(line: str) -> str:
 
 
 def interrupts(line: str) -> bool:
-    """Return True if a line begins another block even directly after a line of a paragraph."""
+    """Return True if a line begins another block even without an empty line between it and the paragraph before."""
     if _FENCE.match(line) or _HEADING.match(line) or _RULE.match(line) or _QUOTE.match(line):
         return True
     item = _ITEM.match(line)

@@ -1,4 +1,4 @@
-"""Markdown text that grows while it is streamed: only the last piece of it, which is open, is drawn again.
+"""Markdown text that grows while it is streamed: an update redraws only the last piece of the text.
 
 Invariant: after `update(text, done=True)` the rows are the same whatever updates came before. The cost of an update
 depends on the added text and the size of the open paragraph or item; fences and tables become final line by line.

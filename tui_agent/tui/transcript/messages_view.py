@@ -95,7 +95,10 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
 
 
 def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
-    """Return rows with the files mentioned in a message, each with the part that was sent or why nothing was sent."""
+    """Return rows with the files mentioned in a message.
+
+    Each row says which part of the file was sent, or why nothing was sent.
+    """
     rows: list[list[Run]] = []
     for mention in entry.mentions:
         is_sent = mention.kind not in ("refused", "missing")
@@ -185,7 +188,7 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
         end_role = _END_ROLES.get(entry.reason, "warning")
         left += [Run(TURN_END_LABELS[entry.reason], look.s(end_role)), Run(dot, tone)]
     folders = format_folders(entry.folders, most=1)
-    nothing = "changed files not known" if entry.has_unknown_changes else "no files changed"
+    nothing = "changed files unknown" if entry.has_unknown_changes else "no files changed"
     files = [Run(entry.files_text if entry.files else folders or nothing, tone)]
     if entry.files:
         for words, role in format_line_changes(entry.added, entry.removed, look.symbols.minus):
@@ -221,7 +224,7 @@ def _pressable(actions: Sequence[str], style: Style, between: Style) -> list[Run
 
 
 def fold_answer(rows: list[Row], look: Look) -> list[Row]:
-    """Shorten an answer to its first row, and a hint that there is more."""
+    """Shorten an answer to its first row and a hint that the answer has more rows."""
     if len(rows) <= 1:
         return rows
     mark = look.hint(f" {look.symbols.ellipsis}")

@@ -98,7 +98,8 @@ def wrap(
 
     `rest_room` is the limit from the second line on. A line broken at a space keeps one space beyond its edge, so that
     joining the lines restores the text. With `fold`, for commands and output, lines are cut at the edge and keep every
-    space. With `words`, for code, lines also keep every space, but no word that fits on half a line is cut.
+    space. With `words`, for code, lines also keep every space, but a word is cut only if it does not fit on half a
+    line.
     """
     room = max(room, 1)
     text = runs[0].text if len(runs) == 1 else "".join([run.text for run in runs])
@@ -158,7 +159,10 @@ def _at_edge(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _at_word(text: str, start: int, end: int) -> tuple[int, int]:
-    """Break a line in its second half, after a space or between a word and punctuation; otherwise at `end`."""
+    """Break a line after a space, or between a word and punctuation, in the second half of the line.
+
+    If the second half has no such place, break the line at `end`.
+    """
     least = start + (end - start) // 2
     if text[end] == " " and text[end - 1] != " ":
         return end, end

@@ -31,7 +31,7 @@ class Selection(NamedTuple):
         return cls(min(first, second), max(first, second))
 
     def on_row(self, slot: int, row: int, length: int) -> tuple[int, int] | None:
-        """Return the (start, end) of the selection in a row of `length` characters; None if the row has none of it."""
+        """Return the selected (start, end) in a row of `length` characters; None if nothing in the row is selected."""
         position = (slot, row)
         if not (self.start[:2] <= position <= self.end[:2]):
             return None
@@ -61,8 +61,9 @@ def word_at(row: Row, char: int) -> tuple[int, int]:
 def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None], source: str | None) -> str:
     """Return the source text of the selected characters in one entry's rows.
 
-    `bounds` has the (start, end) of the selected characters in each row; None for a row without. `source` is the text
-    from which the rows were made (Markdown, for example); None if the rows show the text unchanged.
+    `bounds` has the (start, end) of the selected characters in each row; None for a row without selected characters.
+    `source` is the text from which the rows were made (Markdown, for example); None if the rows show the text
+    unchanged.
     """
     if source is not None:
         low, high = _span(rows, bounds)

@@ -71,7 +71,10 @@ def is_unfinished(entry: Entry) -> bool:
 
 
 def is_too_young(entry: Entry, now: float) -> bool:
-    """Return True if the call only reads and has just begun. Most such calls end before their row could be read."""
+    """Return True if the call only reads and has just begun.
+
+    Most such calls end before the user could read their row.
+    """
     return (
         isinstance(entry, ToolEntry)
         and is_unfinished(entry)
@@ -270,14 +273,14 @@ def _is_long(outcome: str) -> bool:
 
 
 def _first_counts(tally: str) -> str:
-    """Shorten a list of counts to the first few that fit; the first counts are the most important."""
+    """Shorten a list of counts until it fits. The first counts are kept, because they are the most important."""
     while width(tally) > _OUTCOME_LIMIT and ", " in tally:
         tally = tally.rpartition(", ")[0]
     return tally
 
 
 def _remark(entry: ToolEntry) -> str:
-    """Return the only short text beside a diff, which is shown in the head row of the call; empty if there is none."""
+    """Return the text for the head row of a call whose body has one short text besides diffs; empty for other calls."""
     others = [block for block in entry.blocks if not isinstance(block, DiffBlock)]
     if len(others) != 1 or len(entry.blocks) < 2 or not isinstance(others[0], TextBlock):
         return ""

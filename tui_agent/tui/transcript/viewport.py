@@ -14,7 +14,7 @@ from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
 
 _ROUNDS: Final = 12
-"""Maximum number of rounds of drawing entries that come into view after a wrong estimate; 2 or 3 rounds suffice."""
+"""Maximum number of times to draw entries that come into view after a wrong estimate; 2 or 3 times usually suffice."""
 
 
 class RowPosition(NamedTuple):
@@ -25,10 +25,10 @@ class RowPosition(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of the screen.
+    """One line of the screen, which shows a row of an entry or the empty row before an entry.
 
-    `slot` is the index of the entry, `number` the number of the row in it (-1 for the empty row before the entry), and
-    `row` the row (None for the empty row).
+    `slot` is the index of the entry. `number` is the number of the row in the entry; -1 for the empty row. `row` is
+    None for the empty row.
     """
 
     slot: int
@@ -103,8 +103,8 @@ class Viewport:
             if look != self.layout.look:
                 self.layout.set_look(look)
 
-    def take_layout(self, layout: Layout) -> None:
-        """Replace the layout by one with more entries at its beginning, without moving the visible rows."""
+    def replace_layout(self, layout: Layout) -> None:
+        """Replace the layout by a layout with more entries at its beginning, without moving the visible rows."""
         position, added = self.position, len(layout) - len(self.layout)
         self._seen = (self._seen[0] + added, self._seen[1])
         for slot in self.layout.slots:  # Entries that the user opened or folded keep their state.
@@ -116,7 +116,10 @@ class Viewport:
         self._settle(position)
 
     def scroll_to(self, y: int) -> None:
-        """Scroll row `y` of the layout to the top if enough rows follow it; on reaching the end, follow new rows."""
+        """Scroll row `y` of the layout to the top, or as close to the top as the layout's end allows.
+
+        If the view reaches the end, follow new rows.
+        """
         self._move(y)
         if self.anchored:
             self.layout.auto_fold.fold_deferred()

@@ -43,7 +43,8 @@ class Window(Sequence[Entry]):
 def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
     """Return the first index of a window that contains entry `index` and at least `REACH` entries before it.
 
-    If `index` is None, return the start of a window on the newest entries; 0 if there are at most `LONG` entries.
+    If `index` is None, return the start of a window on the newest entries; 0 if the transcript has at most `LONG`
+    entries.
     """
     if index is None and len(entries) <= LONG:
         return 0
@@ -56,5 +57,8 @@ def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
 
 
 def index_of_event(entries: Sequence[Entry], seq: int) -> int:
-    """Return the index of the entry that the event `seq` started, or of the entry before it; -1 if there is none."""
+    """Return the index of the entry that the event `seq` started, or of the entry before that event.
+
+    If all entries come after the event, return -1.
+    """
     return bisect_right(entries, seq, key=lambda entry: entry.seq) - 1

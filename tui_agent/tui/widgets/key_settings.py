@@ -1,7 +1,7 @@
 """The user's keys, `[keys]` in config.toml: parsed, validated, and applied to the actions of the registry.
 
-Invariant: if an entry is invalid, its action keeps the default keys and a fault says what to do. No settings can give a
-key two meanings in the same scope, or leave an action that closes something without a key.
+Invariant: if an entry is invalid, its action keeps the default keys and a fault says what to do. In every scope, a key
+has one meaning. Every action that closes something has a key.
 """
 
 import re
@@ -156,7 +156,7 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
     if len(set(parsed)) < len(parsed):
         return "the same key is listed twice.", ()
     if any(" " in key for key in parsed) and action.name != "revert":
-        return "a key pressed twice works for revert only.", ()
+        return "only revert can use a key pressed twice.", ()
     if action.name in WAYS_OUT and not parsed:
         return "this action closes a screen, so it must keep at least one key.", ()
     if len(parsed) % action.choices:
@@ -165,7 +165,7 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
     text = next((key for key in parsed if _is_text(key)), "")
     if text and action.scope in TYPING and not any(map(_is_text, action.keys)):
         return (
-            f"{key_name(text)} is text where this action applies. Use a function key, or one with Ctrl or Alt.",
+            f"{key_name(text)} types text where this action works. Use a function key, or a key with Ctrl or Alt.",
             (),
         )
     return "", tuple(parsed)

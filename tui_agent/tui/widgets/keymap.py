@@ -42,8 +42,8 @@ class KeyMap:
     def find(self, key: str, scopes: Sequence[Scope]) -> list[tuple[Action, int]]:
         """Return the actions bound to a key in these scopes.
 
-        Each action comes with an index (from 0) that says which of its alternatives the key is for. A letter with Shift
-        triggers the actions of the plain letter as well, after its own actions.
+        The index (from 0) says for which of the action's alternatives the key is. A letter with Shift also finds the
+        actions of the plain letter, after the actions of the letter with Shift.
         """
         exact = canonical(key)
         names = dict.fromkeys((exact, without_shift(exact)))
@@ -164,7 +164,10 @@ class KeyScreen(KeyActions):
         return ()
 
     def expect_text(self, give: Callable[[Key], object]) -> None:
-        """Prepare for keys that are part of a text; `give` types a key into the prompt. Most screens need not."""
+        """Prepare the screen for keys of a text that the user is typing. Most screens need no preparation.
+
+        `give` types a key into the prompt.
+        """
 
     def type_key(self, key: str, character: str | None) -> bool:
         """Type a key that has no action into a field; return False if the key has no effect."""

@@ -74,13 +74,13 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
     """
 
     rows_below: ClassVar[int] = 0
-    """Number of empty rows after the last item; the first of them is visible below the selected row."""
+    """Number of empty rows after the last item. The row below the selected row stays visible, even if it is empty."""
 
     class Chosen(Message):
         """Message that is posted when another item is selected."""
 
     class Used(Message):
-        """Message that is posted when the user clicks the selected row again, in order to use the item."""
+        """Message that is posted when the user clicks the row that is already selected, in order to use its item."""
 
     def __init__(self, looks: Callable[[], Looks], draw: Callable[[ItemT, int, bool], Strip]) -> None:
         super().__init__(looks)
@@ -105,10 +105,10 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
     def set_items(
         self, items: Sequence[ItemT], *, held: object = None, otherwise: int = 0, reveal: bool = True
     ) -> None:
-        """Replace the items of the list.
+        """Replace the items of the list, and keep the selection.
 
-        The item with the key `held` stays selected or, if `held` is None, the selected item. If that item is missing,
-        the row `otherwise` is selected.
+        The item with the key `held` is selected; if `held` is None, the item that was selected before. If that item is
+        missing, the row `otherwise` is selected.
         """
         chosen = self.chosen
         if held is None and chosen is not None:
@@ -156,7 +156,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
             self.post_message(self.Chosen())
 
     def _nearest(self, index: int, direction: int) -> int:
-        """Return the first row from `index` on that can be selected, in this direction or else in the other."""
+        """Return the first selectable row from `index` on in this direction or, without such a row, in the other."""
         for offset in (direction, -direction):
             number = index
             while 0 <= number < len(self.items):

@@ -120,7 +120,10 @@ class Pen(NamedTuple):
 
     @property
     def cursor(self) -> Style:
-        """The style of the cell under the cursor of a text field; in every colour mode, it differs from the row's."""
+        """The style of the cell under the cursor of a text field.
+
+        It differs from the row's style in every colour mode.
+        """
         palette = self.looks.palette
         if palette.mode == "full" or self.ground == "selection":
             return palette.rich(self.ground, "t1")

@@ -1,8 +1,8 @@
 """The base classes of sheets, which cover the middle of the screen: bar, head, scrolling body, foot.
 
-Invariant: a sheet is no larger than its rows need, and fills a screen that is too small for margins. If a premature
-answer could do harm, keys pressed within `GRACE_PERIOD_S` seconds of the first drawing are ignored, for longer if the
-user is typing; `typed_ahead` keeps the typed text.
+Invariant: a sheet has no more rows than it needs, and fills a screen that is too small for margins. If a premature
+answer could do harm, the sheet ignores keys in its first `GRACE_PERIOD_S` seconds. If the user is typing then, it
+ignores keys for longer, and `typed_ahead` passes the typed text to the prompt.
 """
 
 import math
@@ -158,7 +158,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return [] if self.tight else [self.line(width, [])]
 
     def title_rows(self, width: int, title: str, right: Sequence[Part] = ()) -> list[Strip]:
-        """Return the row with the title, and `right` at its right edge, and an empty row if there is room."""
+        """Return the row with the title and `right` at the row's right edge. If there is room, add an empty row."""
         return [self.line(width, [self.part(title, bold=True)], right), *self.spacer(width)]
 
     def text_rows(
@@ -257,7 +257,10 @@ class Sheet(SheetFrame[ResultT]):
         self._opened_at = -math.inf
 
     def expect_text(self, give: Callable[[events.Key], object]) -> None:
-        """Begin the grace period again, so that the keys of a text go to the prompt. An open field takes them itself."""
+        """Begin the grace period again, so that typed keys go to the prompt.
+
+        A sheet without a grace period or with an open field does nothing.
+        """
         if self.has_grace_period and self.open_field is None:
             self._opened_at, self._grace_s = time.monotonic(), max(self._grace_s, WRITING_PAUSE_S)
             self.typed_ahead = self.typed_ahead or TypedAhead(give, midway=False)
@@ -285,7 +288,10 @@ class Sheet(SheetFrame[ResultT]):
 
     @abstractmethod
     def key_hints(self) -> Sequence[KeyHint]:
-        """Return the keys that work now, for the footer or, if the sheet covers it, the sheet's last row."""
+        """Return the keys that work now.
+
+        The footer shows them; a sheet that covers the footer shows them in its last row.
+        """
 
     def keys_rows(self, width: int) -> list[Strip]:
         """Return the last row of a sheet that covers the footer, with the sheet's keys; otherwise no row."""

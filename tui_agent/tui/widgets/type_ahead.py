@@ -1,7 +1,7 @@
 """Handling of keys that the user typed for the prompt when a question appeared.
 
-Invariant: such keys never answer the question, and the typed text is not lost. A single key to an empty prompt is
-dropped, because it may be an answer that came too early.
+Invariant: keys typed for the prompt never answer the question, and the typed text is not lost. If the prompt is empty,
+a single key is dropped, because the user may have meant it as an answer.
 """
 
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from textual import events
 RECENT_S: Final = 2.0
 """If the user typed within this many seconds before a question appeared, the user is considered to be writing."""
 WRITING_PAUSE_S: Final = 0.8
-"""Seconds for which a question ignores keys while the user is writing, after each key again."""
+"""A question ignores keys for this many seconds after the last key, while the user is writing."""
 _EDITING: Final = frozenset({"backspace", "enter", "tab", "shift+enter", "alt+enter", "ctrl+j"})
 
 
 class TypedAhead:
-    """Passes to the prompt, by calling `give`, the keys that a question ignores.
+    """Passes keys that a question ignores to the prompt, by calling `give`.
 
     `midway` means that the prompt already contains text.
     """
@@ -28,7 +28,7 @@ class TypedAhead:
         self._held: list[events.Key] = []
 
     def take_key(self, event: events.Key) -> bool:
-        """Pass to the prompt a key that the question ignored, or hold the key until a second one comes.
+        """Pass an ignored key to the prompt. If the prompt is empty, hold the first key until a second key is typed.
 
         Return True if the key belongs to a text that the user is writing.
         """

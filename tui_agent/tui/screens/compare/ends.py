@@ -1,6 +1,6 @@
 """The lower part of the comparison screen: a file that differs, the failing tests, the answers and the tools.
 
-Invariant: diffs and answers are complete: they wrap, and the rows scroll.
+Invariant: no diff and no answer is cut off. Long lines wrap, and the rows scroll.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from tui_agent.tui.widgets.rows import Part, blank, row, wrap
 
 
 class Ends:
-    """Draws the lower part of a comparison: both sides in two columns or, in a single column, the side `chosen`."""
+    """Draws the lower part of a comparison: both sessions in two columns, or only the session `chosen` in one column."""
 
     def __init__(self, comparison: Comparison, looks: Looks, columns: Columns, chosen: int) -> None:
         self._comparison = comparison
@@ -49,7 +49,6 @@ class Ends:
         return row(self._columns.width, left, right, fill=self.fill)
 
     def _draw_sides(self, draw: Callable[[int], Sequence[Strip]]) -> list[Strip]:
-        """Draw a part of both sides next to each other or, if there is no room for both, of the chosen side only."""
         columns = self._columns
         indent = blank(columns.labels, self.fill)
         if not columns.beside:
@@ -108,7 +107,7 @@ class Ends:
     # -- tests, answers, tools -------------------------------------------------------------------------------------
 
     def _draw_failures(self, side: int) -> list[Strip]:
-        """Return an empty row and the tests that fail at the end of a branch; no rows if no test fails."""
+        """Return an empty row and a row for each failing test of a session; an empty list if no test fails."""
         room, failures = self._room(side), self._sides[side].failures
         rows = [blank(room, self.fill)] if failures else []
         for name in failures:

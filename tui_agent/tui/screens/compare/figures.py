@@ -1,6 +1,6 @@
-"""The figures in a comparison of two sessions: time, cost, tokens and others, as words, bars and notes on differences.
+"""The figures in a comparison of two sessions, such as time, cost and tokens, and the difference in each figure.
 
-Invariant: pure; the screen, the table on standard output and the Markdown export use the same words.
+Invariant: pure. The screen, the table on standard output and the Markdown export use the same words.
 """
 
 from bisect import bisect_right
@@ -20,8 +20,9 @@ MIN_RATIO, MIN_WHOLE_RATIO = 1.1, 10.0
 class Cell(NamedTuple):
     """The figure of one of the two compared sessions.
 
-    `amount` is the length of the figure's bar, and `note` says how the figure differs from that of the other session.
-    `added` and `removed` are counts of lines.
+    The figure's bar has a length proportional to `amount`. `note` says how the figure differs from that of the other
+    session.
+    `added` and `removed` are numbers of lines.
     """
 
     text: str
@@ -34,7 +35,7 @@ class Cell(NamedTuple):
 class Figure(NamedTuple):
     """A figure of both compared sessions, for a row of the comparison.
 
-    `most` is the larger of the amounts of both sessions over the whole timeline; 0 for a row without bars.
+    `most` is the larger of the two sessions' final amounts, and scales the bars; 0 for a row without bars.
     """
 
     label: str
@@ -64,7 +65,7 @@ def final_sums(side: Side) -> Beat:
 def sums_at(side: Side, ms: float) -> Beat:
     """Return the figures of a compared session `ms` milliseconds after the fork point.
 
-    After the session's end, these are its final figures.
+    If the session ended before that time, return its final figures.
     """
     if not side.timeline or ms >= side.timeline[-1].at_ms:
         return final_sums(side)
@@ -108,7 +109,11 @@ def describe_model(side: Side) -> str:
 
 
 def describe_fork_point(point: LastSharedEvent | None) -> tuple[str, str]:
-    """Return two texts about the common beginning of two sessions: a description and, or empty, a quotation."""
+    """Describe the common beginning of two sessions.
+
+    Return a description, and the quoted message after which the sessions differ. The quotation is empty if there is no
+    message.
+    """
     if point is None:
         return "no common start: the whole sessions are compared", ""
     words = f"both start at event {point.seq}"

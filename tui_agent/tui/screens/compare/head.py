@@ -1,7 +1,7 @@
 """The upper part of the comparison screen: header, names of both sessions, figures with bars, and both timelines.
 
-Invariant: drawn from plain data, with the same rows for all figures; a bar is proportional to its amount, and columns
-never overlap.
+Invariant: drawn from plain data. Every figure has a row, even if it is 0. A bar is proportional to its amount, and
+columns never overlap.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,8 +38,8 @@ TINY = 30
 class Columns(NamedTuple):
     """The columns of the comparison: `labels`, and `left` and `right` for the figures of the two sessions, in cells.
 
-    If there is room for only one session, `left` is its column. `beside` is the first column of the right text if two
-    texts are next to each other; otherwise 0.
+    If there is room for only one session, `left` is its column. If two texts are next to each other, `beside` is the
+    first column of the right text; otherwise it is 0.
     """
 
     width: int
@@ -98,7 +98,11 @@ _SHORT: Final = {"Tokens in / out": "Tokens"}
 
 
 class Moment(NamedTuple):
-    """The place of the playhead on both timelines; `ms` is None at the end. `text` shows the speed and the time."""
+    """The playhead's place on both timelines.
+
+    `ms` is the time since the fork point in milliseconds; None at the end of the timelines. `text` shows the speed and
+    the time.
+    """
 
     ms: float | None = None
     playing: bool = False

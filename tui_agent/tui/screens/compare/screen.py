@@ -1,6 +1,6 @@
 """The screen that compares two branches: figures, timelines that play together, files that differ, and answers.
 
-Invariant: read-only; no model and no tool runs, and nothing is written except an export that the user requests.
+Invariant: read-only. No model and no tool runs, and nothing is written except an export that the user requests.
 """
 
 from collections.abc import Callable, Sequence
@@ -130,7 +130,6 @@ class CompareScreen(PlayheadScreen):
         self.head.set_state(self.comparison, self.chosen, moment)
 
     def show_ends(self, *, keep: bool = True) -> None:
-        """Show the chosen file, the answers and the tools."""
         if self.comparison is not None:
             columns = columns_for(self.app.size.width)
             ends = Ends(self.comparison, self.looks_of(), columns, self.chosen)
@@ -210,7 +209,7 @@ class CompareScreen(PlayheadScreen):
 
 
 def _merge_timelines(comparison: Comparison | None) -> Timeline:
-    """Return one timeline with every moment, in seconds, at which something happens on either branch."""
+    """Return one timeline with the time, in seconds, of every event of either branch."""
     sides = () if comparison is None else (comparison.left, comparison.right)
     clock = {0.0, *(beat.at_ms / 1000 for side in sides for beat in side.timeline)}
     return Timeline(tuple(sorted(clock)), (), (), ())

@@ -1,4 +1,4 @@
-"""Calls of `tui-agent map` for the screen with the repository map, and parsing of the output. Invariant: pure."""
+"""Arguments for `tui-agent map`, and parsing of its output, for the screen with the repository map. Invariant: pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,13 +40,16 @@ class MapFile:
     reasons: tuple[str, ...] = ()
     symbols: tuple[MapSymbol, ...] = ()
     words: tuple[tuple[str, int], ...] = ()
-    """Words of the question in the file, with their numbers of lines; 0 if a word is only in the path."""
+    """Words of the question that match the file, each with the number of lines that contain the word.
+
+    The number is 0 if only the file's path contains the word.
+    """
     used_by: tuple[str, ...] = ()
-    """Files that use names defined in the file, the strongest first."""
+    """Files that use names defined in this file; the file that uses them most comes first."""
 
     @property
     def matches(self) -> str:
-        """The words of the question that the file matches; if there are none, the reasons why it is listed."""
+        """The words of the question that match the file; if no word matches, the reasons why the file is listed."""
         return ", ".join([word for word, _ in self.words] or self.reasons)
 
 
@@ -58,13 +61,16 @@ class MapLine(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Path and signature, which identify the row after the files were ranked again."""
+        """Path and signature. They identify the row when the files are listed in a new order."""
         return self.file.path, self.symbol.text if self.symbol is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of `tui-agent map`: the ranked files, and a note for the user. `fault` says why there is no map."""
+    """The answer of `tui-agent map`: the ranked files, and a note for the user.
+
+    If there is no map, `fault` says why.
+    """
 
     files: tuple[MapFile, ...] = ()
     note: str = ""

@@ -89,20 +89,20 @@ MEANINGS: Final = {
     "named": "the question names it",
     "words": "it contains words of your question",
     "window": "it contains words of your question close together",
-    "history": "commits with these words changed it",
+    "history": "commits that mention your words changed it",
     "neighbour": "it is connected to the top files",
     "no word": "it contains no word of the question",
     "recent": "it was changed recently",
     "entry": "a program starts here",
     "graph": "other files use it",
-    "place": "its folder also holds files that match your question",
+    "place": "other files in its folder match your question",
     "test": "tests are ranked below code",
     "doc": "docs are ranked below code",
     "foreign": "it is copied from another project",
     "settings": "settings are ranked below code",
-    "hidden": "you hid it; the same key shows it again",
+    "hidden": "you hid it; press the same key to show it again",
 }
-"""The meaning of each reason that the ranking gives for a file, in words."""
+"""The meaning of each reason that the ranking gives for a file."""
 
 
 def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None:
@@ -129,10 +129,10 @@ def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None
 
 
 def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most: int) -> None:
-    """Add the code of a row of the map, at most `most` rows.
+    """Add the code of a file or symbol, in at most `most` rows.
 
-    `text` is the file's text; None if it is not loaded. `fault` is the reason why the text cannot be shown; empty if it
-    can.
+    `text` is the file's text; None if it is not loaded. If the text cannot be shown, `fault` says why; otherwise it is
+    empty.
     """
     if text is None or fault:
         facts.section("Code")
@@ -145,7 +145,11 @@ def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most
 
 
 def code_preview(line: MapLine, text: str) -> str:
-    """Return the code of a symbol or, for a file, around all its shown symbols, as hunks of unchanged lines."""
+    """Return the code of the row as a diff without changes.
+
+    For a symbol, return its lines. For a file, return the first lines of each listed symbol, or of the file if no
+    symbol is listed.
+    """
     lines = text.split("\n")
     last = len(lines) - (not lines[-1])
     if line.symbol is not None:
@@ -168,7 +172,7 @@ def code_preview(line: MapLine, text: str) -> str:
 def draw_map_facts(
     facts: Facts, choice: RepoMapOptions, files: int, settings: SessionSettings | None, note: str
 ) -> None:
-    """Add facts about the whole map: its size, when the model gets it, and remarks of `note` (after its semicolon)."""
+    """Add facts about the whole map: its size, when the model gets it, and the text after the semicolon in `note`."""
     facts.section("For the model")
     facts.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")
     if files:

@@ -1,7 +1,7 @@
-"""The screen with the repository map: the files that the model sees, why they are listed, and actions to change it.
+"""The screen with the repository map: the files that the model sees, why they are listed, and actions on the map.
 
-Invariant: `tui-agent map` ranks the files as for the model; pinned and hidden files and the length are settings of the
-session. Only the newest request is awaited. No key waits for an answer.
+Invariant: `tui-agent map` ranks the files in the same way for this screen and for the model. Pinned files, hidden files
+and the length are settings of the session. Only the newest request is awaited. No key waits for an answer.
 """
 
 import asyncio
@@ -117,7 +117,7 @@ class MapPage(SearchPage[MapLine | None]):
     # -- the map ---------------------------------------------------------------------------------------------------
 
     def request_map(self, *, refresh: bool = False) -> None:
-        """Request the map from `tui-agent map`; with `refresh`, all files are read again."""
+        """Request the map from `tui-agent map`. With `refresh`, `tui-agent map` reads all files again."""
         self.busy, self.asked = True, self.top.field.text
         self._show_progress()
         self.show_detail()
@@ -179,7 +179,7 @@ class MapPage(SearchPage[MapLine | None]):
         self.show_head()
 
     def show_origin(self) -> None:
-        """Show a note next to the question if the question is the user's newest message."""
+        """Show a note next to the question if the question comes from the user's newest message."""
         is_own = self.own and not self.top.typing and self.top.field.text
         self.top.status, self.top.hint = "words of the last message" if is_own else "", HINT
 
@@ -226,7 +226,7 @@ class MapPage(SearchPage[MapLine | None]):
         facts.rows += end.rows
 
     def _draw_code(self, facts: Facts, line: MapLine, height: int) -> None:
-        """Add the code of a row of the map, as far as `height` rows allow; read the file if it was not read before."""
+        """Add code of a row until the details fill `height` rows. If the file is not loaded, start to read it."""
         path = line.file.path
         text, fault = self._texts.get(path, (None, ""))
         draw_code(facts, line, text, fault, most=max(_LEAST_CODE, height - len(facts.rows) - 3))
@@ -240,7 +240,7 @@ class MapPage(SearchPage[MapLine | None]):
 
 
 def read_text(file: Path) -> tuple[str | None, str]:
-    """Return (text, reason): a file's text, or None and the reason why it cannot be shown."""
+    """Return the file's text and an empty reason, or None and the reason why the text cannot be shown."""
     try:
         data = read_regular(file, MAX_CODE_BYTES, os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -343,7 +343,10 @@ class MapScreen(MapPage):
             self.leave()
 
     def toggle(self, which: Literal["pinned", "hidden"]) -> None:
-        """Pin or hide the selected file, or undo that. A file that is pinned is no longer hidden, and vice versa."""
+        """Pin or unpin the selected file, or hide or show it.
+
+        Pinning a hidden file shows it, and hiding a pinned file unpins it.
+        """
         file = self._chosen_file("pin" if which == "pinned" else "hide")
         if file is None:
             return
@@ -360,7 +363,7 @@ class MapScreen(MapPage):
         self.say(f"{clean_line(file.path)} is {'no longer' if was_on else 'now'} {which}.")
 
     def _chosen_file(self, action: str) -> MapFile | None:
-        """Return the file in the selected row; if there is none, tell the user why the action has no effect."""
+        """Return the file in the selected row. If no row is selected, show a notice and return None."""
         if self.chosen is not None:
             return self.chosen.file
         why = "the repository is still being read" if self.busy else "no file is listed"
@@ -387,10 +390,14 @@ class MapScreen(MapPage):
         """Switch between sending the map with the session's first message and sending it only when the model asks."""
         settings = self.context.state.settings
         if settings is None or not self.context.is_connected:
-            self.say("No session yet. To start one without a map: --repo-map-mode off", "warning")
+            self.say(
+                "No session yet. To turn the map off, start tui-agent with --repo-map-mode off", "warning"
+            )
             return
         if settings.context_mode == "none":
-            self.say("Context mode `none` sends no map. To send one: --context-mode pack", "warning")
+            self.say(
+                "Context mode `none` sends no map. To send a map, start with --context-mode pack", "warning"
+            )
             return
         mode = "off" if settings.repo_map == "auto" else "auto"
         self.context.submit(SetRepoMap(mode="off" if mode == "off" else "auto"))

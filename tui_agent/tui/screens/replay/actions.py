@@ -63,7 +63,7 @@ class ReplayActions(MomentScreen):
         self.show_keys_of("Replay", self.offered_actions())
 
     def leave(self) -> None:
-        """Close the side panes if they replace the chat, else the replay."""
+        """Close the side panes if they replace the chat; otherwise close the replay."""
         if self.panes_replace_chat:
             self.toggle_panes()
         elif self.host.leave is not None:

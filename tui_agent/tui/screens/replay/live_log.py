@@ -1,6 +1,6 @@
 """Replay of a session that another process is writing: new events extend the timeline.
 
-Invariant: a playhead at the end of the timeline stays at the end; elsewhere it does not move.
+Invariant: when events are added, a playhead at the end moves to the new end; any other playhead does not move.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ class FollowingScreen(ReplayScreen):
 def open_live_replay(
     context: AppContext, folder: Path, to_seq: int | None = None, *, is_watched: bool = True
 ) -> None:
-    """Open the replay of a session's log at an event, or at its end, and show new events as the log grows.
+    """Open the replay of a session's log at an event, or at the log's end, and show new events as the log grows.
 
     `is_watched` is True if a process still writes the log.
     """

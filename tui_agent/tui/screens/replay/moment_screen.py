@@ -1,6 +1,7 @@
 """The panes of a replay: chat, todo, trace, context and cost as they were at any event, above a timeline.
 
-Invariant: runs no model or tool and writes nothing; a key applies a bounded number of events, however long the log.
+Invariant: runs no model or tool and writes nothing. After a key press, the number of events applied is limited, however
+long the log.
 """
 
 import asyncio
@@ -112,8 +113,8 @@ class ReplayFaults:
 class ReplayChat(WorkerErrorReporter, TranscriptWidget):
     """The transcript at any moment of a replay.
 
-    `read` returns the full content of a text that is stored outside the log. Entries that two moments have in common
-    are neither laid out nor drawn again.
+    `read` returns the full content of a text that is stored outside the log. If an entry is the same in the new moment,
+    it is not drawn again.
     """
 
     can_focus = False

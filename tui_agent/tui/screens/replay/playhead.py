@@ -61,7 +61,7 @@ class Playhead:
         self.speed = SPEEDS[max(0, min(len(SPEEDS) - 1, nearest + levels))]
 
     def pass_time(self, seconds: float) -> bool:
-        """Move by `seconds` if the playhead is playing; return True if that reached another event."""
+        """While playing, move by `seconds` of playing time. Return True if the playhead reached another event."""
         if not self.playing:
             return False
         self._seconds += seconds * self.speed
@@ -116,7 +116,7 @@ class PlayheadScreen(FullScreen):
         self.move(Playhead.toggle)
 
     def go(self, stop: Stop, direction: int) -> None:
-        """Pause, and move to the next event, part, turn or marker; to the previous one if `direction` is negative."""
+        """Pause, and move to the next event, part, turn or marker, or to the previous one if `direction` is negative."""
         if self.ready:
             head = self.playhead
             head.playing = False

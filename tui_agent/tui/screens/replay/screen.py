@@ -1,6 +1,6 @@
 """The replay screen with the keys that move through the session, and the search for an event.
 
-Invariant: a key applies a bounded number of events, however long the log.
+Invariant: after a key press, the number of events applied is limited, however long the log.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The timeline of a replay: state, activity, marks, playhead and times. A click or drag moves the playhead.
 
-Invariant: the pane has seven rows; four on a low terminal, one on a small terminal. Drawn from plain data.
+Invariant: the pane has seven rows; four on a low terminal, one on a small terminal. The pane is drawn from plain data.
 """
 
 from typing import NamedTuple
@@ -20,9 +20,10 @@ SMALL, LOW, FULL = 1, 4, 7
 
 
 class Head(NamedTuple):
-    """The content of the state row above the timeline. `find` is the drawn search field while the user types.
+    """The content of the state row above the timeline. While the user types a search, `find` is the drawn search field.
 
-    `notice` is shown below the state row, or at its end if the pane has less than `FULL` rows.
+    `notice` is shown below the state row. If the pane has less than `FULL` rows, the notice is shown at the row's end
+    instead.
     """
 
     place: int = 0

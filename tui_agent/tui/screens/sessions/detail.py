@@ -1,7 +1,7 @@
 """The details of one session, on the right of the list of sessions.
 
-Invariant: drawn at once from the row of the list, and completed when the output of `sessions preview` arrives; unknown
-values are left out.
+Invariant: the details are drawn at once from the list's row, and completed when the output of `sessions preview`
+arrives. Unknown values are left out.
 """
 
 import time

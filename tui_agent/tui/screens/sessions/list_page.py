@@ -1,7 +1,7 @@
 """The list of sessions: loaded and searched by `tui-agent sessions`, filtered during typing, with a preview.
 
-Invariant: nothing here reads a store. Of each kind of request only the newest is awaited; the answer to an older
-request is never shown.
+Invariant: this module reads no session log; it runs `tui-agent sessions`. When a newer request of the same kind is
+sent, the answer to the older request is never shown.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ class SessionsPage(SearchPage[Line]):
             slow.stop()
         self.rows = await asyncio.to_thread(parse_sessions, output)
         key = self.key_map.key_of("sessions_use")
-        self._status = f"No sessions yet. {key} starts one; or run tui-agent demo."
+        self._status = f"No sessions yet. Press {key} to start one, or run tui-agent demo."
         if status:
             self._status = "The sessions could not be listed."
             self.say(clean_line(" ".join(output.split())) or self._status, "error")
@@ -119,7 +119,10 @@ class SessionsPage(SearchPage[Line]):
         self.show_lines()
 
     def show_typed(self) -> None:
-        """Search the names at once, and the texts after a pause in typing; until then, the list keeps older matches."""
+        """Search the names at once, and the texts after a pause in typing.
+
+        Matches of the last text search stay until then.
+        """
         text = self.text
         if not self._hits_for or not text.startswith(self._hits_for):
             self.hits, self._hits_for = {}, ""

@@ -59,7 +59,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The newest match of the words of a search in a session; `places` is the number of matches."""
+    """The newest match of a search in a session; `places` is the number of matches in the session."""
 
     session: str
     seq: int = 0

@@ -107,7 +107,7 @@ class SessionsScreen(SessionsPage):
 
     def open_help(self) -> None:
         actions = [action for action in self.key_map.actions if action.scope == "sessions"]
-        note = "Type to search. After Up or Down, letters are the keys below."
+        note = "Type to search. After Up or Down, letters run the actions below."
         self.show_keys_of("Sessions", actions, note)
 
     def clear_or_leave(self) -> None:
@@ -138,7 +138,10 @@ class SessionsScreen(SessionsPage):
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def use(self) -> None:
-        """Open the selected session, or compare with it; close the screen if there are no sessions."""
+        """Open the selected session, or compare it with the session chosen before.
+
+        If there are no sessions, close the screen.
+        """
         row, first = self.subject, self._comparing
         if row is None:
             if not self.rows:
@@ -151,7 +154,9 @@ class SessionsScreen(SessionsPage):
             else:
                 self.context.act("tree", f"compare {first.id} {row.id}")
         elif row.other_version:
-            self.say("Another version of tui-agent wrote this session; this one cannot open it.", "warning")
+            self.say(
+                "Another version of tui-agent wrote this session. This version cannot open it.", "warning"
+            )
         else:
             self.leave()
             if row.id != self.context.app.session_id:
@@ -223,9 +228,9 @@ class SessionsScreen(SessionsPage):
         kept = f"The session's {forks} forks keep their own copies of its events. " if forks else ""
         if forks == 1:
             kept = "The session's fork keeps its own copy of the events. "
-        size = f"{format_count(row.events, 'event')}, {format_bytes(row.size_bytes)} of log"
+        size = f"{format_count(row.events, 'event')}, {format_bytes(row.size_bytes)}"
         paragraphs = (
-            f"{row.name}, {size}, with its texts and checkpoints.",
+            f"{row.name} ({size}), with its stored texts and checkpoints.",
             f"{kept}The files in the workspace do not change. This cannot be undone.",
         )
 
@@ -254,7 +259,7 @@ class SessionsScreen(SessionsPage):
         top.show()
 
     def end_renaming(self, keep: bool) -> None:
-        """Rename the session if `keep` is set, and use the field for the search again."""
+        """Stop renaming: rename the session if `keep` is set, and use the field for the search again."""
         row, top, title = self._renaming, self.top, self.top.field.text.strip()
         self._renaming = None
         top.field, top.label, top.typing = self.search_field, "", False

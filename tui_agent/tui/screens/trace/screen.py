@@ -1,7 +1,7 @@
 """The trace screen: every span (turn, iteration, call) with its measures and its time, filters, and details of a span.
 
-Invariant: only visible rows are drawn, so fifty thousand spans scroll like ten; the selection stays while new spans
-arrive.
+Invariant: only visible rows are drawn, so scrolling is as fast with fifty thousand spans as with ten. The selection
+stays while new spans arrive.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The details of one span in the trace: times, tokens, decision, output.
 
-Invariant: reads only views, and cleans all text.
+Invariant: the details come only from the session's views, and control characters are removed from all text.
 """
 
 import json

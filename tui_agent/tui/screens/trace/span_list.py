@@ -35,7 +35,7 @@ WATERFALL_FROM: Final = 96
 """Minimum width of the list, in cells, for bars."""
 NAME_CELLS: Final = 48
 LONG_S: Final = 59.5
-"""Minimum seconds of a duration with two units, e.g. `1 min 5 s`, which needs a wider column."""
+"""A duration of this many seconds or more is shown with two units, e.g. `1 min 5 s`, and needs a wider column."""
 _BARS: Final[dict[str, Role]] = {"model": "accent", "tool": "success", "subtask": "accent"}
 _STATE_BARS: Final[dict[str, Role]] = {"failed": "error", "denied": "warning", "interrupted": "warning"}
 _LEGEND: Final[tuple[tuple[str, Role], ...]] = (
@@ -110,7 +110,7 @@ class SpanList(ChoiceList[int]):
     def set_view(self, view: TraceView, now: float) -> None:
         """Show newer spans.
 
-        The selected span stays selected; but if it was the last span, the new last span is selected.
+        The selected span stays selected. If the last span was selected, the new last span is selected.
         """
         was_last = self.index >= len(self.items) - 1
         self.view, self.now = view, now

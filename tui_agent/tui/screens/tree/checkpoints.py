@@ -39,7 +39,7 @@ _AUTHORS: Final[dict[str, str]] = {
 }
 _SHORT_AUTHORS: Final[dict[str, str]] = {"human": "you"}
 """Names of authors in the list that differ from the names in the log."""
-EMPTY = "No checkpoint yet. The first is taken before the first change of a file."
+EMPTY = "No checkpoints yet. The first one is made before the first change to a file."
 
 
 class CheckpointsScreen(Page[Checkpoint]):

@@ -90,7 +90,7 @@ class Node:
     result: Result
     is_message: bool = False
     repeated: str = ""
-    """For a message without text: the text of the earlier message that is answered again."""
+    """The text of the message before the branch. It is shown in place of a message that has no text of its own."""
 
     @property
     def key(self) -> tuple[str, int, bool]:
