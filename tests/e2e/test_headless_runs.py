@@ -340,7 +340,7 @@ def test_a_person_at_a_terminal_sees_what_the_agent_does_and_a_pipe_only_the_ans
     assert (piped.returncode, piped.stdout.splitlines()[:2]) == (4, ["Nobody let me.", "status: denied"])
     assert piped.stderr == (
         "tui-agent: policy ask requires approval for every write, and no one is there to answer. To allow edits "
-        f"and commands: --policy accept-edits. To decide yourself: tui-agent --session {session}\n"
+        f"and commands: --policy accept-edits. To decide about calls yourself: tui-agent --session {session}\n"
     )
 
 

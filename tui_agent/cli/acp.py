@@ -29,7 +29,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve the editor until it closes standard input. Raises `UsageError` unless the editor's pipes are there."""
+    """Serve the editor until it closes standard input.
+
+    Raises `UsageError` if an editor did not start the command: input or output is then a terminal or a file.
+    """
     wanted, place = (
         os.fstat(sys.stdin.fileno()).st_mode,
         "in a terminal" if sys.stdin.isatty() else "with a file",
@@ -37,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     printed = os.fstat(sys.stdout.fileno()).st_mode
     if not (stat.S_ISFIFO(wanted) or stat.S_ISSOCK(wanted)) or stat.S_ISREG(printed):
         raise UsageError(
-            f"This command is started by an editor, not {place}.",
+            f"Only an editor can start this command; it was started {place}.",
             hint="Add it to the editor's settings: tui-agent acp --help.",
         )
     options = session_options(arguments, client="editor", interactive=True)

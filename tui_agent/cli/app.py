@@ -69,7 +69,7 @@ def reject_demo(options: SessionOptions) -> None:
     if kind == "demo":
         raise UsageError(
             "A demo runs in its own workspace, not in this folder.",
-            hint=f"To see it, run: {f'tui-agent demo {name}'.strip()}. Nothing has changed.",
+            hint=f"To see the demo, run: {f'tui-agent demo {name}'.strip()}. Nothing has changed.",
         )
 
 
@@ -116,7 +116,7 @@ def require_terminal(
     hint: str = 'Use tui-agent run "…" for one turn, tui-agent demo --headless for the demo, or --screen-reader for a '
     "session in plain lines.",
 ) -> None:
-    """Raise a `UsageError` if there is no terminal, or if it cannot draw the app."""
+    """Raise a `UsageError` if there is no terminal, or if the terminal cannot draw the app."""
     if is_plain_terminal():
         raise UsageError(
             "This terminal can only print (TERM=dumb), but the app has to draw.",

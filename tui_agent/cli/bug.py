@@ -31,13 +31,13 @@ from tui_agent.units import format_time
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 MAX_EVENTS = 400
-"""Number of the session's newest events that the report is made from."""
+"""Number of the session's newest events that the report uses."""
 MAX_LISTED_EVENTS = 60
 """Number of newest events that the report lists one by one."""
 MAX_FAULTS = 5
 MAX_FAULT_BYTES = 2 << 20
 HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
-"""Numbers of characters kept of a long text: of its start, which says where the error occurred, and of its end."""
+"""A long text is shortened to this many characters of its start, where the error is named, and of its end."""
 
 EXAMPLES = """\
 examples:

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def resolve_folder(path: Path) -> Path:
-    """Return the absolute path of a folder for files, which need not exist. Raises `UsageError` if it is a file."""
+    """Return the absolute path of a folder that need not exist. Raises `UsageError` if the path is a file."""
     dest = path.expanduser().absolute()
     if dest.exists() and not dest.is_dir():
         raise UsageError(f"{dest} is a file.", hint="Name an empty or new folder.")

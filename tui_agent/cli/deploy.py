@@ -1,7 +1,7 @@
 """Serve the tests of an environment by HTTP, or as an MCP server, until Ctrl+C.
 
-The environment is a Python file, or a folder with environment.py. Programs use the address that is printed. An agent
-that starts the MCP server tests the folder in which it works.
+The environment is a Python file, or a folder with environment.py. Programs use the address that is printed. With --mcp,
+an agent starts the server and tests its own working folder.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until Ctrl+C or SIGTERM, or until standard input ends; return the exit status.
+    """Serve until Ctrl+C, SIGTERM or the end of standard input; return the exit status.
 
     Raises `ConfigError` if the environment cannot be loaded.
     """

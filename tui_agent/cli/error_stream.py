@@ -18,7 +18,7 @@ MIN_REDACTED_CHARS = 8
 
 
 class ErrorStream(io.TextIOBase):
-    """Text stream that redacts what is written to it and passes it to `out`.
+    """Text stream that removes secrets from each written text and passes the text to `out`.
 
     `words` is the command line, without the program's name.
     """
@@ -56,7 +56,7 @@ class ErrorStream(io.TextIOBase):
 
 
 def working_folder(words: Sequence[str] = ()) -> Path:
-    """Return the folder given by `-C` or `--cwd`, or else the process's working folder.
+    """Return the folder given by `-C` or `--cwd` or, without these options, the process's working folder.
 
     The command line may be invalid, so it is not parsed by argparse. If the process's folder no longer exists, `/` is
     used instead.

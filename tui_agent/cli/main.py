@@ -88,10 +88,10 @@ OUTPUT_FAULTS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, e
 
 
 class ClosedOutput(io.TextIOBase):
-    """Standard output for a process that was started without one: every write fails, and the failure is reported.
+    """Standard output for a process that has none: every write fails, and the failure is reported.
 
-    It occupies the file descriptor of standard output. Otherwise the next opened file would get that number and receive
-    the output of child programs.
+    An object of this class occupies the file descriptor of standard output. Otherwise the next opened file would get
+    that number and receive the output of child programs.
     """
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ def run_command_line(words: list[str]) -> int:
 
 
 def innermost_error(error: BaseException) -> BaseException:
-    """Return the first error inside nested exception groups, preferably a `TuiAgentError`."""
+    """Return the first error inside nested exception groups; a `TuiAgentError` is preferred to other errors."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     inner = [innermost_error(nested) for nested in error.exceptions]
@@ -174,7 +174,7 @@ def format_error(error: BaseException) -> str:
     elif isinstance(error, OSError) and exit_codes.is_place_fault(error):
         text = f"{error.filename} cannot be used: {error.strerror}. Check its permissions and its parent folders."
     else:
-        text = f"Unexpected {type(error).__name__}: {error}. Run it again with --debug for details."
+        text = f"Unexpected {type(error).__name__}: {error}. For details, run the command again with --debug."
     return "tui-agent: " + " ".join(replace_invisible(text, " ", "").split())
 
 
@@ -226,7 +226,7 @@ def reject_mistyped_command(name: str) -> None:
     if close and " " not in name:
         raise UsageError(
             f"Unknown command {name!r}.",
-            hint=f"Did you mean {close[0]!r}? To send it as a prompt: tui-agent -- {name}",
+            hint=f"Did you mean {close[0]!r}? To send {name!r} as a prompt: tui-agent -- {name}",
         )
 
 

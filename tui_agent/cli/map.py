@@ -1,7 +1,7 @@
 """Print the map of a repository: its files ranked for a question, with the symbols that matter.
 
-Invariant: if the index is up to date, no parser, schema or model is imported. The index is in the user's cache folder,
-or in the folder given by --data-dir.
+Invariant: if the index is up to date, no parser, schema or model client is imported. The index is in the user's cache
+folder, or in the folder given by --data-dir.
 """
 
 import argparse
@@ -151,7 +151,10 @@ def as_json(file: RankedFile, words: list[tuple[str, int]], users: list[str]) ->
 
 
 def redaction(root: Path, locations: paths.Paths) -> RedactionOptions:
-    """Return which secrets to redact. Settings are loaded only if the user's file has a table `[redaction]`."""
+    """Return which secrets to redact.
+
+    Settings are loaded only if the user's configuration file has a table `[redaction]`.
+    """
     if "redaction" not in (read_small(locations.user_config) or ""):
         return RedactionOptions(Keys(os.environ, locations.secrets).collect_redacted())
     known: RedactionOptions = import_module("tui_agent.session.fault_redaction").load_redaction_options(

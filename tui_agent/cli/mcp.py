@@ -22,15 +22,15 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 
 EXAMPLES = """\
 examples:
-  tui-agent mcp list                 the servers, without starting their programs
-  tui-agent mcp check time           start one, and list its tools
-  tui-agent mcp login tracker        log in to one with an address, in your browser
-  tui-agent mcp logout tracker       delete that login
+  tui-agent mcp list                 list the servers without starting their programs
+  tui-agent mcp check time           start a server, and list its tools
+  tui-agent mcp login tracker        log in to a server with an address, in your browser
+  tui-agent mcp logout tracker       delete the saved login of a server
 """
 ANSWER_LIMIT_S = 5.0
-"""Seconds that servers with an address have to answer a list."""
+"""Maximum number of seconds to wait for the tool lists of servers that have an address."""
 LOGIN_LIMIT_S = 300.0
-"""Seconds that the user has for a login."""
+"""Maximum number of seconds to wait until the user has logged in."""
 NEEDS_LOGIN = "needs login"
 
 NO_SERVERS = "No MCP servers are configured."
@@ -80,7 +80,7 @@ def list_servers(arguments: argparse.Namespace) -> int:
 
 
 def _ask_addresses(base: StartupContext, servers: Sequence[McpServer]) -> Mapping[str, str]:
-    """Return the names of the servers with an address that need a login, with the words for it."""
+    """Return a message for each server that has an address and needs a login, by the server's name."""
     known = [server_settings(base, server) for server in servers]
     asked = [settings for settings in known if settings is not None and settings.login is not None]
     if not asked:
@@ -150,13 +150,13 @@ def log_in(arguments: argparse.Namespace) -> int:
     if settings.login is None:
         raise UsageError(
             f"The MCP server {settings.name} has an Authorization header in {settings.source}.",
-            hint="Remove it to log in instead.",
+            hint="To log in instead, remove the header.",
         )
     sdk: Any = import_module("tui_agent.mcp.browser_login")
 
     async def show(url: str) -> None:
         say(f"Log in to {settings.name} in your browser:\n\n  {url}\n")
-        say("If the browser is on another machine, paste the address that it ends on here.")
+        say("If the browser is on another machine, copy the address of the last page, and paste it here.")
         await sdk.open_browser(url)
 
     async def run() -> int | None:
@@ -181,14 +181,14 @@ def log_out(arguments: argparse.Namespace) -> int:
     base = load_context(arguments)
     is_name = "/" not in arguments.name
     if is_name and LoginFile(base.config.paths.mcp_logins, arguments.name).delete():
-        say(f"Deleted the login of {arguments.name}. The server may accept it until it expires.")
+        say(f"Deleted the login of {arguments.name}. The server may accept the login until it expires.")
         return 0
     warn(f"There is no saved login of {arguments.name}.")
     return 1
 
 
 def _find_server(base: StartupContext, name: str) -> ServerSettings:
-    """Return the settings of a server. Raises `UsageError` if it is not known or not used."""
+    """Return the settings of a server. Raises `UsageError` if the server is unknown or not used."""
     known = {server.name: server for server in configured_servers(base)}
     server = known.get(name)
     if server is None:
@@ -207,7 +207,7 @@ def _environment(base: StartupContext) -> LocalEnvironment:
 
 
 async def _try_to_start(settings: ServerSettings, env: LocalEnvironment, runners: list[ServerRunner]) -> None:
-    """Start a server, stop it when it has listed its tools or failed, and add its runner to `runners`."""
+    """Start a server and add its runner to `runners`. Stop the server when it has listed its tools or failed."""
     runner = ServerRunner(settings, env, env.root, lambda: None, delays=())
     runners.append(runner)
     async with anyio.create_task_group() as group:

@@ -207,8 +207,8 @@ def add_groups(parser: argparse.ArgumentParser, groups: Iterable[str]) -> None:
 class Verbs:
     """The subcommands of one command, e.g. `list` in `tui-agent models list`.
 
-    Each subcommand has `--json`, `--debug` and the options of its groups. If it is left out, a command with `list`
-    lists, and any other prints its help.
+    Each subcommand has `--json`, `--debug` and the options of its groups. Without a subcommand, a command that has
+    `list` runs `list`, and any other command prints its help.
     """
 
     def __init__(self, parser: Parser, examples: str) -> None:

@@ -1,7 +1,7 @@
 """Printing for all commands.
 
-Invariant: colour is used only on a terminal that supports it; control characters in texts from outside never reach the
-terminal; `unicode_text` is the only module of tui-agent that is imported.
+Invariant: colour is used only on a terminal that supports it. Control characters in texts from outside never reach the
+terminal. This module imports no other module of tui-agent except `unicode_text`.
 """
 
 import json
@@ -87,7 +87,7 @@ def say_result(value: object, text: str, *, as_json: bool) -> None:
 
 
 def shorten(text: str, room: int) -> str:
-    """Return the line, cut to `room` characters including an ellipsis if it is longer."""
+    """Return the line. If it is longer than `room` characters, cut it and end it with an ellipsis."""
     return text if len(text) <= room else f"{text[: room - 1]}…"
 
 

@@ -140,11 +140,11 @@ def run_tests(path: Path) -> tuple[Sequence[str], Sequence[str], str]:
     """Run the tests in the plugin's folder with pytest. Return faults, notes, and pytest's last line."""
     folder = (path if path.is_dir() else path.parent).absolute()
     if not any((*folder.glob("test_*.py"), *folder.glob("tests/test_*.py"))):
-        return (), ("It has no tests: see docs/plugins.md, “Test it”.",), ""
+        return (), ("The plugin has no tests: see docs/plugins.md, “Test it”.",), ""
     if find_spec("pytest") is None:
         return (
             (),
-            ("Its tests were not run, because pytest is not installed in tui-agent's environment.",),
+            ("The plugin's tests were not run, because pytest is not installed in tui-agent's environment.",),
             "",
         )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
@@ -159,7 +159,7 @@ def run_tests(path: Path) -> tuple[Sequence[str], Sequence[str], str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return (f"Its tests did not end within {TESTS_LIMIT_S} s.",), (), ""
+        return (f"The plugin's tests did not end within {TESTS_LIMIT_S} s.",), (), ""
     if ran.returncode:
         return ("Its tests failed:\n" + "\n".join(ran.stdout.splitlines()[-OUTPUT_LINES:]),), (), ""
     return (), (), next(reversed(ran.stdout.splitlines()), "")

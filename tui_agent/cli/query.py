@@ -30,7 +30,7 @@ It needs tui-agent[parquet]. The dialect is DuckDB's; times are in UTC.
 """
 MIN_CELL = 16
 MIN_PROGRESS = 100
-"""Minimum number of sessions to be read for which the progress is shown."""
+"""The progress is shown if at least this many sessions must be read."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -101,5 +101,5 @@ def say_address(text: str, address: str) -> None:
     say(text)
     if urlsplit(address).hostname not in ("127.0.0.1", "localhost", "::1"):
         say(
-            "Other machines can reach it, and the traffic is not encrypted. Put a proxy with TLS in front of it."
+            "Other machines can reach the server, and the traffic is not encrypted. Put a proxy with TLS in front of the server."
         )

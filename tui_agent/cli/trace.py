@@ -129,7 +129,7 @@ def kinds(metrics: MetricsView) -> str:
 
 
 def spans_in_order(trace: TraceView) -> list[Span]:
-    """Return the spans (timed turns, requests and tool calls) of a session in tree order: each before its children."""
+    """Return the spans (timed turns, requests and tool calls) of a session in tree order: parents before children."""
     spans: list[Span] = []
     pending = list(reversed(trace.roots))
     while pending:

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Store the decision, if one is given, then show the folder's files and the decision about them."""
     if arguments.folder is not None:
         if arguments.cwd is not None:
-            raise UsageError("DIR and --cwd give two folders.", hint="Use only one of them.")
+            raise UsageError("DIR and --cwd name two different folders.", hint="Use only one of them.")
         arguments.cwd = arguments.folder
     options = session_options(arguments, client="headless", interactive=True)
     paths = find_paths(options.cwd, os.environ)

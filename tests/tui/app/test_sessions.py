@@ -143,7 +143,7 @@ async def test_nothing_found_and_nothing_there_say_so_and_what_to_press() -> Non
         await driven.press("escape")
         assert not isinstance(over(driven), SessionsScreen)
     async with open_sessions(Programs([])) as (driven, _):
-        assert "No sessions yet. Press Enter to start one, or run tui-agent demo." in driven.text()
+        assert "No sessions yet. Enter starts one. Or try: tui-agent demo" in driven.text()
         await driven.press("enter")
         assert not isinstance(over(driven), SessionsScreen)
 
@@ -190,7 +190,9 @@ async def test_below_a_hundred_columns_enter_shows_more_first() -> None:
 async def test_a_session_of_a_newer_version_is_not_opened() -> None:
     async with open_sessions(Programs([told(1, "later", "x", 60, other_version=True)])) as (driven, _):
         await driven.press("enter")
-        assert "Another version of tui-agent wrote this session. This version cannot open it." in driven.text()
+        assert (
+            "Another version of tui-agent wrote this session. This version cannot open it." in driven.text()
+        )
 
 
 @pytest.mark.slow

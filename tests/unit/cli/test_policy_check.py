@@ -61,7 +61,7 @@ def test_a_line_is_judged_with_the_sandbox_that_a_session_would_have(call: Call,
     words = ("policy", "check", "--policy", "accept-edits", "foo")
     assert call(*words)[1].splitlines()[0::4] == [
         "allow: foo",
-        "  sandbox bubblewrap limits what it can change",
+        "  sandbox bubblewrap limits what the command can change",
     ]
     folder = tmp_path / "home" / ".config" / "tui-agent"
     folder.mkdir(parents=True)

@@ -301,7 +301,7 @@ def sandbox(base: StartupContext) -> CheckResult:
 
 
 def secrets(base: StartupContext) -> CheckResult:
-    """List the secret files that are hidden from commands, and report if the search for them was cut off."""
+    """List the secret files that are hidden from commands, and report if the search for secret files was incomplete."""
     confined = confining.build_confinement(base, base.options.cwd)
     files = confined.secret_files()
     if not confining.find_sandbox(base, base.options.cwd).kind:

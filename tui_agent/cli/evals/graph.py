@@ -51,7 +51,12 @@ def add_graph_verb(verbs: Verbs) -> None:
     )
     graph.add_argument("id", metavar="ID", help=f"{RECORDING_HELP}, or a trace.parquet (also s3://…)")
     graph.add_argument("-o", "--output", metavar="FILE", type=Path, help="write an .svg or .html file")
-    graph.add_argument("--part", metavar="N", type=int, help="write the files after part N (-1: before all)")
+    graph.add_argument(
+        "--part",
+        metavar="N",
+        type=int,
+        help="write the files as they were after part N (-1: before the first part)",
+    )
     graph.add_argument(
         "--checkout-dest", metavar="DIR", type=Path, help="with --part: the new or empty folder for the files"
     )
@@ -110,7 +115,7 @@ def _find_place(base: StartupContext, name: str, cleanup: ExitStack) -> Path:
 def _load_trace(base: StartupContext, place: Path) -> AgentTrace:
     """Return the trajectory in `place`.
 
-    If its session is stored here, its file is first updated from the session's log.
+    If the trajectory's session is in the session store, update the trajectory's file from the session's log first.
     """
     if place.is_dir():
         return read_session_trace(place, base.redactor)

@@ -37,7 +37,11 @@ def add_report_verb(verbs: Verbs) -> None:
     """Add the subcommand `report` to `verbs`."""
     report = verbs.add("report", show_report, "report on runs and compare them", examples=EXAMPLES, groups=())
     report.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="the folder of a run")
-    report.add_argument("--format", choices=tuple(FORMATS.values()), help="(default: by FILE, or text)")
+    report.add_argument(
+        "--format",
+        choices=tuple(FORMATS.values()),
+        help="the format (default: from the ending of FILE, or text)",
+    )
     report.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the report to FILE")
     report.add_argument(
         "--baseline",
@@ -91,7 +95,7 @@ def _format(arguments: argparse.Namespace) -> str:
         return FORMATS[arguments.output.suffix]
     except KeyError:
         raise UsageError(
-            f"{arguments.output}: the ending does not tell the format.",
+            f"{arguments.output}: the format is not clear from the ending.",
             hint=f"Give --format, or one of the endings {', '.join(FORMATS)}.",
         ) from None
 

@@ -47,14 +47,14 @@ examples:
   tui-agent eval run --resume eval-runs/bench-20-1130-1200
   tui-agent eval report eval-runs/bench-20-1130-1200
 
-A run's folder has a folder for each cell, with the workspace and result.json, which has the commands that open the
-cell's session. The model `oracle` gives the known-good answers of each case.
+A run's folder has a folder for each cell, with the workspace and result.json. To open a cell's session, use the
+commands in result.json. The model `oracle` gives the known-good answers of each case.
 
 exit status: 0 every case passed, 1 not every case passed, 2 usage or configuration, 130 interrupted (resume it)
 """
 
 MAX_DETAIL_CHARS = 200
-"""Maximum length of the reason in a line about a cell."""
+"""Maximum number of characters of the reason why a cell failed, in the line about the cell."""
 PLAN_OPTIONS = (
     ("suite", "SUITE"),
     ("task", "--task"),
@@ -150,7 +150,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preemptible",
         action="store_true",
-        help="the machines may be taken away: run a case again if its environment fails, up to 10 times",
+        help="if a case's environment fails, run the case again, up to 10 times (for machines that may be taken away)",
     )
     parser.add_argument("--policy", choices=POLICIES, help="the policy (default: the case's)")
     parser.add_argument(
@@ -179,7 +179,7 @@ def _add_check_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--evaluate",
         choices=("end", "commits"),
-        help="commits: also check each change of files while the agent works, and send it the results after each turn",
+        help="commits: also check the files after each change, and send the agent the results after each turn",
     )
     parser.add_argument(
         "--checks",

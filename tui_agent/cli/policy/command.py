@@ -121,7 +121,7 @@ def check_command(arguments: argparse.Namespace) -> int:
     if decision.risk:
         say(f"  risk    {decision.risk}")
     if decision.repository_read_only:
-        say(f"  sandbox {bench.env.sandbox.kind} limits what it can change")
+        say(f"  sandbox {bench.env.sandbox.kind} limits what the command can change")
     for reason in reasons if arguments.explain else ():
         say(f"  {escape_control(reason)}")
     return 0
@@ -276,8 +276,8 @@ def remove_saved_rule(arguments: argparse.Namespace) -> int:
 def rule_to_json(rule: Rule) -> dict[str, object]:
     """Return a policy rule as a JSON object.
 
-    `bounded`: a project's rule, which can allow work only in the project. `workspace`: the folder of the only workspace
-    in which the user's rule applies, or empty. `scope`: where the rule applies, in words.
+    `bounded` is True for a project's rule, which can allow work only in the project. `workspace` is the only workspace
+    in which the user's rule applies; empty if the rule applies in all. `scope` says in words where the rule applies.
     """
     return {
         "rule": rule.text,

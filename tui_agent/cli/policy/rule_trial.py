@@ -55,7 +55,7 @@ CHANGES: tuple[Change, ...] = get_args(Change)
 HOOK: Final = "hook"
 """The rule id of a decision that a hook made."""
 SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
-"""The rule ids of the questions about leaving the sandbox, and about showing secret files to commands in it."""
+"""The rule ids of the questions about the sandbox: to leave it, and to show secret files to a command in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,8 @@ def was_unanswered(recorded: PermissionDecided) -> bool:
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
     """Return the new decision, changed by what hooks and the sandbox would demand in addition.
 
-    A hook is expected to deny, ask or allow as it did before; if it allowed, a question of the profile is not asked.
-    Leaving the sandbox and showing secret files to a command are always asked about.
+    A hook is expected to decide as it did before. If the hook allowed the call, the profile does not ask about it.
+    Leaving the sandbox and showing secret files to a command always need an answer of the user.
     """
     if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):
         return now if now.verdict == "deny" else replace(now, verdict="ask")
@@ -211,7 +211,9 @@ def add_verbs(verbs: Verbs) -> None:
     )
     parser.add_argument("file", metavar="FILE", type=Path, help="rules in the format of policy.toml")
     parser.add_argument(
-        "--instead", action="store_true", help="use FILE instead of your rules (default: in addition)"
+        "--instead",
+        action="store_true",
+        help="use FILE instead of your rules (default: in addition to your rules)",
     )
     parser.add_argument(
         "--policy", choices=POLICIES, help="use this policy profile instead of the recorded one"

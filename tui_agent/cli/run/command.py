@@ -79,7 +79,10 @@ exit status: 0 done, 1 failed, 2 usage or configuration, 3 a budget was reached,
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the prompt and every common option to the parser."""
     parser.add_argument(
-        "prompt", metavar="PROMPT", nargs="?", help="the task; - or nothing to read it from standard input"
+        "prompt",
+        metavar="PROMPT",
+        nargs="?",
+        help="the task; without PROMPT or with -, it is read from standard input",
     )
     parser.add_argument(
         "--go-on",
@@ -119,7 +122,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_prompt(argument: str | None) -> TurnStart:
-    """Return the message or the slash command to begin with. Raises `UsageError` if there is none that can."""
+    """Return the message or slash command with which the turn begins.
+
+    Raises `UsageError` for an empty prompt, or for a command that works only in the app.
+    """
     if argument is None and (sys.stdin is None or sys.stdin.isatty()):
         raise UsageError("No prompt given.", hint='Describe the task: tui-agent run "…"')
     prompt = sys.stdin.read() if argument in (None, "-") else argument
@@ -166,7 +172,7 @@ def one_turn(
 
 
 def continue_session(options: SessionOptions) -> int:
-    """Continue a session without a prompt. Print nothing but the reason if the turn fails; return the exit status."""
+    """Continue a session without a prompt, and return the exit status. If the turn fails, print only the reason."""
     with redirect_stdout(sys.stderr):
         outcome = anyio.run(run_one_turn, options, ContinueTurn(), ignore_record)
     return warn_of_outcome(outcome)
@@ -213,7 +219,7 @@ async def record_end(session: Session, outcome: Outcome) -> None:
 
 def with_advice(outcome: Outcome, settings: SessionSettings | None) -> Outcome:
     """Return the outcome with advice on how to allow the calls that were denied."""
-    advice = f"To decide yourself: tui-agent --session {outcome.session}"
+    advice = f"To decide about calls yourself: tui-agent --session {outcome.session}"
     if settings is not None and settings.policy == "ask":
         advice = f"To allow edits and commands: --policy accept-edits. {advice}"
     if outcome.warning:

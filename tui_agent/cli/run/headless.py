@@ -20,7 +20,7 @@ _BLOCKED: Final = b"tui-agent: Stopped in the middle of a long computation. The 
 
 
 async def interrupt_on_signal(session: Session) -> None:
-    """Wait for signals until cancelled: interrupt the session's turn at the first Ctrl+C or SIGTERM.
+    """Interrupt the session's turn at the first Ctrl+C or SIGTERM. Wait for signals until cancelled.
 
     Raises `KeyboardInterrupt` at the second signal.
     """
@@ -35,9 +35,10 @@ async def interrupt_on_signal(session: Session) -> None:
 
 
 def end_if_blocked(loop: asyncio.AbstractEventLoop) -> None:
-    """From the first Ctrl+C or SIGTERM on, end the process if its event loop is blocked for `MAX_BLOCKED_S`.
+    """After the first Ctrl+C or SIGTERM, end the process if its event loop is blocked for `MAX_BLOCKED_S`.
 
-    Replaces the handlers in Python, which run even in an endless loop; the loop's own receivers get the signals too.
+    The handlers run even while Python code is in an endless loop. The event loop's own handlers still receive the
+    signals.
     """
     exit_status = 0
 

@@ -25,7 +25,7 @@ class PartStream:
 
 
 class Progress:
-    """Prints what the agent does to `out`, for a person who waits at a terminal; not the answer at the end.
+    """Prints to `out` what the agent does, for a person who waits at a terminal. The final answer is not printed.
 
     It must be called with every record, in order.
     """

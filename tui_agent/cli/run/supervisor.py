@@ -1,8 +1,8 @@
 """Supervisor of a headless run: runs the turn in a child process, and starts another one if the child crashes.
 
 Invariant: only the child opens the session. The child crashed if a signal killed it, except for the signals that ask it
-to stop (`STOPS`). An output line that the child did not finish is dropped. Waiting for the child ends when it ends, even
-if another process still holds its output open.
+to stop (`STOPS`). An output line that the child did not finish is dropped. The supervisor continues as soon as the
+child ends, even if another process still holds the child's output open.
 """
 
 import os

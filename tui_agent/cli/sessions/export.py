@@ -53,7 +53,9 @@ def add_verbs(verbs: Verbs) -> None:
         "(default: a new file in your documents or downloads folder)",
     )
     out.add_argument(
-        "--to", metavar="URL", help="instead, upload it below URL (s3://BUCKET/FOLDER; needs tui-agent[s3])"
+        "--to",
+        metavar="URL",
+        help="upload the file below URL instead of writing it here (s3://BUCKET/FOLDER; needs tui-agent[s3])",
     )
     out.add_argument("--all", action="store_true", help="for jsonl: also events of abandoned branches")
     out.add_argument(

@@ -41,7 +41,10 @@ To continue a fork without a new message: tui-agent run --go-on --session FORK
 
 @dataclass(frozen=True, slots=True)
 class CreatedFork:
-    """A fork that was created. `note` says where its files come from, if not from a checkpoint at event `at`."""
+    """A fork that was created.
+
+    If its files are not from a checkpoint at event `at`, `note` says where they come from.
+    """
 
     id: SessionId
     path: Path
@@ -194,7 +197,10 @@ def _absolute(path: Path | None) -> Path | None:
 async def _make_folder(
     home: Path, at_seq: int, worktree: Path | None, folder: Path | None
 ) -> tuple[Path | None, str]:
-    """Create the workspace of a fork. Return it with a note for the user, or None if it is the parent's workspace."""
+    """Create the workspace of a fork. Return its path and a note for the user.
+
+    If the fork works in the parent's workspace, return None and an empty note.
+    """
     if worktree is None and folder is None:
         return None, ""
     files = find_files_at(home, at_seq)

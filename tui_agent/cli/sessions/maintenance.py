@@ -187,4 +187,4 @@ def _print_waste(store: SessionStore, entries: Sequence[Waste], *, removed: bool
     )
     quota = format_bytes(Limits().total_bytes)
     count = format_count(len(remaining), "session")
-    say(f"{count}: {totals}. The checkpoints of a session can grow by {quota}.")
+    say(f"{count}: {totals}. The checkpoints of each session can grow by up to {quota}.")

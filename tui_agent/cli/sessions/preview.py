@@ -1,4 +1,7 @@
-"""The subcommand `sessions preview`: shows a session's topic and state. Invariant: of a long log, only the end is read."""
+"""The subcommand `sessions preview`: shows a session's topic and state.
+
+Invariant: a long log is read only at its end.
+"""
 
 import argparse
 from collections.abc import Sequence

@@ -44,8 +44,8 @@ examples:
   tui-agent sim profiles
   tui-agent sim report
 
-The outputs are in jobs/TASK/MODE/TIME/: the history, task_tree.json, result.json and environment_snapshot, the files as
-they were left. Show a history: tui-agent view FILE
+The outputs are in jobs/TASK/MODE/TIME/: the history, task_tree.json, result.json, and environment_snapshot with
+the files at the end. Show a history: tui-agent view FILE
 
 exit status of run: 0 the tests passed, 1 they did not, 2 usage or configuration, 130 interrupted
 """

@@ -94,7 +94,7 @@ class SessionsPage(SearchPage[Line]):
             slow.stop()
         self.rows = await asyncio.to_thread(parse_sessions, output)
         key = self.key_map.key_of("sessions_use")
-        self._status = f"No sessions yet. Press {key} to start one, or run tui-agent demo."
+        self._status = f"No sessions yet. {key} starts one. Or try: tui-agent demo"
         if status:
             self._status = "The sessions could not be listed."
             self.say(clean_line(" ".join(output.split())) or self._status, "error")
