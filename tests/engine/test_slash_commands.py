@@ -201,7 +201,7 @@ def test_a_file_that_is_no_command_is_told_and_the_others_are_loaded(tmp_path: P
         "/bytes.md is not UTF-8 text (byte 0).",
         "/large.md is larger than 1 MiB.",
         "/long.md is not used: it has more than 100,000 characters.",
-        "/odd name.md is not used: name a command with letters, digits, - and _.",
+        "/odd name.md is not used: a command's name may contain only letters, digits, - and _.",
     ]
     assert project.commands == () and project.faults == ()
 

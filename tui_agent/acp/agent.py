@@ -63,7 +63,7 @@ _MODES: Final[dict[PolicyName, str]] = {
     "plan": "Reads and plans; changes nothing",
     "ask": "Asks before it changes files or runs commands that are not known to be harmless",
     "accept-edits": "Changes files in the workspace without asking",
-    "bypass": "Does not ask; only the guards refuse",
+    "bypass": "Never asks, but still refuses to read secrets or wipe a folder",
 }
 
 

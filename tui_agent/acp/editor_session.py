@@ -46,7 +46,7 @@ _STOP_REASONS: Final[dict[TurnEnd, StopReason]] = {
 
 
 class EditorSession:
-    """An open session and the editor that controls it. `open` first, then `run` in a task group."""
+    """An open session and the editor that controls it. Call `open` first, then `run` in a task group."""
 
     def __init__(self, session: AppSession, client: Client, workspace: Path, notice: str = "") -> None:
         self._session = session

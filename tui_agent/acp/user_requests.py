@@ -1,6 +1,7 @@
 """Permission requests and questions of the engine, as options to choose from in an editor.
 
-Invariant: only a valid choice allows; a cancelled request, an unknown option, an error or a lost connection denies.
+Invariant: only a valid choice can allow a call. A cancelled request, an unknown option, an error or a lost connection
+denies the call.
 """
 
 from typing import Final
@@ -63,7 +64,7 @@ async def permission_call(request: PermissionRequested, translator: UpdateTransl
 
 
 def permission_decision(request: PermissionRequested, chosen: str) -> DecidePermission:
-    """Return the decision for the option `chosen`. Any option that was not offered denies."""
+    """Return the decision for the option `chosen`. An option that was not offered denies the call."""
     offered = {option.option_id for option in permission_options(request)} - {DENY}
     reach: Reach | None = next((reach for reach in _REACHES if reach == chosen and chosen in offered), None)
     if reach is None:

@@ -1,7 +1,7 @@
 """Named agents: Markdown files that describe an agent for delegated tasks, with a few fields at the start.
 
-Invariant: a faulty file is reported and affects nothing else. When two files use the same name, the nearest wins: the
-project's (if trusted), then the user's, then a plugin's, then the built-in one.
+Invariant: a faulty file is reported and affects nothing else. If two files define the same name, one wins. The order
+is: project (if trusted), user, plugin, built-in.
 """
 
 import re
@@ -31,7 +31,7 @@ _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 @dataclass(frozen=True, slots=True)
 class AgentFault:
-    """An error in an agent file, or a remark about it. A file with an error defines no agent."""
+    """An error in an agent file, or a warning about the file. A file with an error defines no agent."""
 
     source: str
     message: str
@@ -107,7 +107,7 @@ def _read_roles(
 
 
 def parse_agent(source: str, text: str) -> Role:
-    """Parse one agent file. Raises `ConfigError` without the file's name if the file is not valid."""
+    """Parse one agent file. Raises `ConfigError` for an invalid file; the message does not contain the file's name."""
     fields, body, fault = split_front_matter(text)
     if fault:
         raise ConfigError(fault)

@@ -21,7 +21,7 @@ MIN_SECRET_CHARS = 8
 
 
 class KeyringClient:
-    """The system's key ring, if the `keyring` package is installed and finds one."""
+    """The system's key ring. It can be used if the `keyring` package is installed and finds a key ring."""
 
     def get(self, name: str) -> str | None:
         """Return the secret of this name from the key ring, or None if it is missing or locked."""
@@ -49,8 +49,8 @@ class KeyringClient:
 class Keys(Mapping[str, str]):
     """API keys and other variables as the program sees them: the environment (with `.env`) first, then saved keys.
 
-    The file `stored` holds keys, and an empty text for each key that is in the key ring. The ring may ask the user for
-    a password, so it is used only for keys known to be in it.
+    The file `stored` holds keys; for a key that is in the key ring, it holds an empty text. The key ring may ask the
+    user for a password, so only these keys are looked up there.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Keys(Mapping[str, str]):
 
 
 def load_keys(path: Path) -> dict[str, str]:
-    """Return the keys in a private file; empty if it does not exist.
+    """Return the keys in a private file; an empty mapping if the file does not exist.
 
     Raises `ConfigError` if other users can read the file.
     """

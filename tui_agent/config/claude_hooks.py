@@ -32,7 +32,7 @@ EVENTS: Final[Mapping[str, HookEvent]] = {
     "SessionStart": "session_start",
     "SessionEnd": "session_end",
 }
-"""Maps Claude Code's events to ours. Its other events never occur here."""
+"""Maps Claude Code's events to ours. Other events of Claude Code do not occur here."""
 BLOCK_EXIT_CODE: Final = 2
 _EVENT_NAMES: Final = {ours: theirs for theirs, ours in EVENTS.items()}
 _TOOL_NAMES: Final = {ours: theirs for theirs, ours in reversed(tuple(CLAUDE_TOOLS.items()))} | {
@@ -88,7 +88,7 @@ def load_claude_hooks(paths: Paths, project: ProjectFiles | None) -> ClaudeHooks
 def _read_settings(
     paths: Paths, project: ProjectFiles | None, faults: list[str]
 ) -> Iterator[tuple[Path, str, HookSource]]:
-    """Yield path, text and source of each settings file; add a sentence to `faults` for one that cannot be read.
+    """Yield path, text and source of each settings file. If a file cannot be read, add a sentence to `faults`.
 
     Each file is read once, even if the project is the home folder.
     """
@@ -135,14 +135,14 @@ def _parse_hook(name: str, matcher: str, command: Mapping[str, Any]) -> HookSett
 
 
 def matcher_subject(subject: str) -> str:
-    """Return Claude Code's name of a tool, or of a session start's source or a compaction's trigger."""
+    """Return Claude Code's name for a tool, for a session start's source, or for a compaction's trigger."""
     if subject.startswith("mcp_"):
         return "__".join(subject.split("_", 2))
     return _TOOL_NAMES.get(subject) or _VALUES.get(subject, subject)
 
 
 def describe_event(facts: JsonMap) -> JsonMap:
-    """Return the JSON object that a command of Claude Code reads, from the facts about an event of ours."""
+    """Return the JSON object that a command of Claude Code reads, built from the facts about one of our events."""
     event = _EVENT_NAMES[facts["hook_event"]]  # type: ignore[index]
     described: JsonMap = {
         "session_id": facts["session_id"],
@@ -217,7 +217,10 @@ def _read_output(event: str, output: Any, facts: JsonMap) -> HookAnswer:
 def _fit_event(
     event: str, decision: Any, reason: str, context: str, arguments: dict[str, Any] | None
 ) -> HookAnswer:
-    """Return the answer. A hook's reason to continue after a turn's end becomes context for the next turn."""
+    """Return the answer for an event.
+
+    If a hook wants the agent to continue after a turn, its reason is added to the next turn.
+    """
     if event in ("Stop", "SessionStart", "SessionEnd"):
         lines = [context, reason if decision == "deny" else ""]
         return HookAnswer(additional_context="\n".join(line for line in lines if line))

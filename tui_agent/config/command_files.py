@@ -1,4 +1,4 @@
-"""Slash commands from Markdown files: `commands/NAME.md` of the user and of a trusted project, and neighbours' layouts.
+"""Slash commands from Markdown files: `commands/NAME.md` of the user or a trusted project, or files of other programs.
 
 Invariant: reading a file runs nothing. Its `!`-commands are run by the agent, judged by the policy like any other call.
 """
@@ -76,7 +76,7 @@ def _parse(owner: str, files: Iterator[tuple[str, str, str | ConfigError]]) -> C
         if isinstance(text, ConfigError):
             fault = text.message
         elif not _NAME.fullmatch(name):
-            fault = f"{source} is not used: name a command with letters, digits, - and _."
+            fault = f"{source} is not used: a command's name may contain only letters, digits, - and _."
         elif len(text) > MAX_CHARS:
             fault = f"{source} is not used: it has more than {MAX_CHARS:,} characters."
         elif len(commands) == MAX_COMMANDS:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 _RECEIPTS: Final = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
-"""The file by which the environment of an installer is recognised, and the installer's command."""
+"""A file that an installer leaves in the environment, and the command of this installer."""
 
 
 def install_hint(extra: str) -> str:
@@ -20,7 +20,7 @@ def install_hint(extra: str) -> str:
 
 
 def _requirement_with_extra(extra: str) -> str:
-    """Return the installed requirement with an extra added: the source folder if that was installed, else the package."""
+    """Return what to install again, with an extra added: the source folder if it was installed, else the package."""
     try:
         source = json.loads(distribution("tui-agent").read_text("direct_url.json") or "{}").get("url", "")
     except (PackageNotFoundError, ValueError):

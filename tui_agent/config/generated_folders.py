@@ -1,7 +1,7 @@
 """Folders of generated or installed files, such as `.venv`: their names, and the rule for ambiguous names.
 
-Invariant: this module has the only list of these names. A folder with an ambiguous name counts only if a file proves it
-and the user's git repository holds none of its files.
+Invariant: only this module has a list of these names. A folder with an ambiguous name counts as generated if another
+file proves that, and if no file of the folder is in the user's git repository.
 """
 
 from collections import Counter
@@ -34,8 +34,8 @@ PROOFS: Final = {
 class GeneratedFolders:
     """Finds the generated folder of a path.
 
-    `has_file` tells whether there is a file at a path, `is_committed` whether the user's repository holds files of a
-    folder (a path with `/` at its end).
+    `has_file` returns True if there is a file at a path. `is_committed` returns True if the user's repository holds
+    files of a folder (a path with `/` at its end).
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class GeneratedFolders:
         self._proved: dict[str, bool] = {}
 
     def folder_of(self, path: str) -> str:
-        """Return the outermost generated folder that contains a file, with `/` at its end; empty if there is none."""
+        """Return the outermost generated folder around a file, with `/` at its end; empty if no folder is generated."""
         start = 0
         while (end := path.find("/", start)) >= 0:
             name = path[start:end]

@@ -1,9 +1,8 @@
 """The layers of configuration: defaults < choices < user file < trusted project file < environment < options.
 
-`choices` is what the app remembers of the user's choices. The app uses all of them, a headless run only the model.
-
-Invariant: loading writes nothing, changes no environment variable and uses no file of an untrusted project. A
-project's files are read once: the content compared with the user's trust decision is the content used.
+`choices` are the user's choices that the app remembers. A headless run uses only the remembered model.
+Invariant: loading writes nothing, changes no environment variable and uses no file of an untrusted project. A project's
+files are read once: the content compared with the user's trust decision is the content used.
 """
 
 import re
@@ -53,7 +52,9 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "TUI_AGENT_MAX_COST": ("budgets", "max_cost_usd"),
     "TUI_AGENT_TIMEOUT_SECONDS": ("budgets", "timeout_seconds"),
 }
-"""Maps environment variables to the configuration keys that they set. Of two variables for a key, the later one wins.
+"""Maps environment variables to the configuration keys that they set.
+
+If two variables set the same key, the later one wins.
 """
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = {"OPENAI_MODEL": ("model",)}
@@ -80,7 +81,7 @@ class _Layers:
 
 
 def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None) -> Config:
-    """Return the effective configuration of one start; the nearest layer wins.
+    """Return the effective configuration of one start. If several layers set a key, the last of these layers wins.
 
     `here` is the folder the program was started in, if it differs from `options.cwd`; its `.env` is used too. Raises
     `ConfigError` with file, line and key of the error.
@@ -187,7 +188,7 @@ def _add_variables(
 def merge_environment(
     options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
 ) -> dict[str, str]:
-    """Return the environment merged over the `.env` files of trusted folders, as a new mapping.
+    """Return the variables in the `.env` files of trusted folders together with the environment, as a new mapping.
 
     The folders are the project, `--cwd` and `here`. The real environment wins over the files, and the file of `--cwd`
     wins over the other files.
@@ -302,7 +303,7 @@ def _options_layer(options: SessionOptions) -> Tree:
 
 
 def _drop_foreign_address(layers: _Layers) -> None:
-    """Remove the base URL if a nearer layer chose a model that has another address."""
+    """Remove the base URL if a later layer chose a model that has another address."""
     model, origins, order = str(layers.tree.get("model", "")), layers.origins, layers.order
     if "base_url" not in origins or "model" not in origins:
         return

@@ -14,7 +14,10 @@ from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 
 Login: TypeAlias = dict[str, Any]
-"""A login as JSON. Not `JsonMap`, whose module loads pydantic, which some commands do not need."""
+"""A login as JSON.
+
+The type `JsonMap` is not used, because its module loads pydantic, which some commands do not need.
+"""
 
 _SUFFIX = "_credentials.json"
 _SECRET_FIELDS = frozenset(
@@ -95,7 +98,7 @@ def _load(path: Path) -> Login:
 
 
 def _secrets(server: str, value: object) -> Iterator[tuple[str, str]]:
-    """Yield each secret in a login with a name.
+    """Yield a name and the value of each secret in a login.
 
     Names contain spaces, so no `${NAME}` in a configuration can refer to them.
     """

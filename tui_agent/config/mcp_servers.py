@@ -37,8 +37,8 @@ def load_mcp_servers(
 ) -> tuple[McpServer, ...]:
     """Return all servers, including disabled ones, with `${VARIABLE}` replaced.
 
-    If servers have the same name, the user's is returned, else the client's (`SessionOptions.mcp_servers`), else the
-    project's.
+    If servers have the same name, only the first of these is returned: the user's, the client's
+    (`SessionOptions.mcp_servers`), the project's.
     """
     mine = [McpServer(name, config.origin(f"mcp.{name}"), table) for name, table in config.mcp.items()]
     known = {server.name: server for server in mine}

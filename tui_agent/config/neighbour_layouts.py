@@ -18,7 +18,7 @@ PROJECT_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "agents": (".claude/agents", ".opencode/agent", ".opencode/agents"),
     "skills": (".claude/skills", ".agents/skills", ".opencode/skill", ".opencode/skills"),
 }
-"""Folders below the project's folder, the first one first."""
+"""Folders of other programs below the project's folder, in order of precedence."""
 USER_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "commands": (
         ".claude/commands",
@@ -35,7 +35,7 @@ USER_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
         ".config/opencode/skills",
     ),
 }
-"""Folders below the user's home folder, the first one first."""
+"""Folders of other programs below the user's home folder, in order of precedence."""
 USER_SETTINGS: Final = ".claude/settings.json"
 """The file with the user's hooks, below the home folder."""
 PROJECT_SETTINGS: Final = (".claude/settings.json", ".claude/settings.local.json")

@@ -43,7 +43,7 @@ class SessionOptions:
     max_cost_usd: float | None = None
     investigator_profile: str | None = None
     allowed_tools: tuple[str, ...] | None = None
-    """The only tools that a new session may call; None: all. An earlier session keeps its own."""
+    """The only tools that a new session may call; None: all. An earlier session keeps the tools that it began with."""
     without: tuple[str, ...] = ()
     """Features that a new session turns off: `section:NAME`, `tool:NAME`, `skill:NAME`, `prompt:NAME`,
     `context:compaction` (never automatically), or `policy:retry` (a turn ends at its first denied call).
@@ -73,11 +73,11 @@ class SessionOptions:
     engine_socket: Path | None = None
     """The Unix socket of a server that has the engines of all sessions. If None, a session starts an engine itself."""
     cwd_given: bool = False
-    """True if `cwd` was given explicitly. A session whose own workspace no longer exists then continues there."""
+    """True if `cwd` was given explicitly. A session whose own workspace no longer exists then continues in `cwd`."""
 
     @property
     def is_attended(self) -> bool:
-        """True if someone can answer questions. False for headless runs, which would wait forever."""
+        """True if someone can answer questions. False for headless runs, which would wait for an answer forever."""
         return self.interactive and self.client != "headless"
 
     def to_json(self) -> dict[str, object]:

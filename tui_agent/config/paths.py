@@ -111,7 +111,7 @@ def user_data_dir(environ: Mapping[str, str]) -> Path:
 
 
 def project_root(cwd: Path, home: Path) -> Path:
-    """Return the nearest folder at or above `cwd` with `.tui_agent/` or `.git`, or `cwd` if there is none.
+    """Return the nearest folder at or above `cwd` with `.tui_agent/` or `.git`, or `cwd` if no such folder exists.
 
     The home folder and its parents are skipped. Raises `ConfigError` if `cwd` itself is unreadable.
     """

@@ -36,7 +36,10 @@ class ProjectFile:
     name: str
     content: bytes = field(default=b"", repr=False)
     fault: str = ""
-    """The reason why the content cannot be trusted: a link, a device, or too large. Empty if it can."""
+    """The reason why the content cannot be trusted, e.g. that the file is a link.
+
+    Empty if the content can be trusted.
+    """
 
     @cached_property
     def digest(self) -> str:

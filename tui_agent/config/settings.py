@@ -382,9 +382,9 @@ class Config(Table):
 
     @property
     def project(self) -> ProjectFiles | None:
-        """The project's files as they were when trust was checked, or None if there are none or they are not trusted.
+        """The project's files as they were when trust was checked; None if no file exists or is trusted.
 
-        Always use these and never the files on disk, which may have changed in the meantime.
+        Always use these files instead of reading them from disk again, because they may have changed in the meantime.
         """
         return self._project.files if self._project is not None and self._project.is_trusted else None
 

@@ -1,6 +1,6 @@
 """Insertion of words into a template of a shell command; each word is quoted for its position.
 
-Invariant: the shell takes a word as literal text. It can add no command, and it does not end the quotes around it.
+Invariant: the shell reads an inserted word as literal text. The word cannot add a command or end the quotes around it.
 """
 
 import re
@@ -32,7 +32,7 @@ comment.
 def fill_template(template: str, words: Sequence[str]) -> str:
     """Return the template of a shell command with its placeholders replaced by the words.
 
-    Raises `ConfigError` if a placeholder comes after the start of text in which words cannot be quoted.
+    Raises `ConfigError` for a placeholder after shell syntax in which a word cannot be quoted safely (`_UNQUOTABLE`).
     """
     filled: list[str] = []
     contexts: list[_Context] = ["plain"]
@@ -95,6 +95,6 @@ def _refuse_places(template: str, position: int) -> None:
     place = PLACE.search(template, position)
     if place is not None:
         raise ConfigError(
-            f"{place[0]} in `{template}` stands where it cannot be quoted.",
+            f"{place[0]} cannot be quoted at its place in `{template}`.",
             hint=f"Move it to a place before {template[position:]}",
         )

@@ -1,4 +1,4 @@
-"""The login to an MCP server in the user's browser, which returns the answer to a port of this machine.
+"""The login to an MCP server in the user's browser. The browser then sends the answer to a port of this machine.
 
 Invariant: a login ends within its time limit, and nothing is saved unless the whole login succeeded.
 """
@@ -26,7 +26,9 @@ from tui_agent.mcp.outside_text import clean_line
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.ports.environment import ProcessOpener
 
-WRONG_ADDRESS = "This is not the address that the browser ends on. It has /callback and a code in it."
+WRONG_ADDRESS = (
+    "This is not the address of the browser's last page. That address contains /callback and a code."
+)
 _PATH = "/callback"
 _MAX_REQUEST_BYTES = 16_000
 _REQUEST_LIMIT_S = 5.0
@@ -49,7 +51,10 @@ class BrowserAnswer:
         self._arrived = anyio.Event()
 
     async def ask(self, url: str) -> AuthorizationCodeResult:
-        """Show an address, and return the answer of the authorization server. Raises `ConfigError` if it is a refusal."""
+        """Show an address, and return the answer of the authorization server.
+
+        Raises `ConfigError` if the server refuses the login.
+        """
         async with anyio.create_task_group() as group:
             group.start_soon(self._show, url)
             if sys.stdin.isatty():
@@ -67,8 +72,8 @@ class BrowserAnswer:
     def _value(self, name: str) -> str | None:
         return self._query.get(name, [None])[0]
 
-    def _take(self, address: str) -> bool:
-        """Store the query of an address and return True if the address is the answer."""
+    def _accept_address(self, address: str) -> bool:
+        """Return True if the address is the answer to the login; then store the address's query."""
         found = urlsplit(address)
         query = parse_qs(found.query)
         if found.path != _PATH or not query.keys() & {"code", "error"}:
@@ -78,11 +83,11 @@ class BrowserAnswer:
         return True
 
     async def _read_lines(self) -> None:
-        """Read the address from standard input, because the browser of another machine cannot reach this one."""
+        """Read pasted addresses, because a browser on another machine cannot reach this machine's port."""
         while True:
             await anyio.wait_readable(sys.stdin)
             line = sys.stdin.readline()
-            if not line or self._take(line.strip()):
+            if not line or self._accept_address(line.strip()):
                 return
             if line.strip():
                 self._warn(WRONG_ADDRESS)
@@ -98,7 +103,7 @@ class BrowserAnswer:
                 while b"\r\n\r\n" not in request and len(request) < _MAX_REQUEST_BYTES:
                     request += await stream.receive()
                 words = request.split(b"\r\n", 1)[0].decode("ascii", "replace").split(" ")
-                is_answer = len(words) == 3 and words[0] == "GET" and self._take(words[1])
+                is_answer = len(words) == 3 and words[0] == "GET" and self._accept_address(words[1])
                 text = "You can close this page, and go on in the terminal." if is_answer else "Not found."
                 status = "200 OK" if is_answer else "404 Not Found"
                 await stream.send(_PAGE.format(status=status, length=len(text), text=text).encode())
@@ -117,9 +122,10 @@ async def log_in(
     warn: Callable[[str], object],
     limit_s: float,
 ) -> int | None:
-    """Log in to a server with an address, and save the login. `warn` is told of a pasted line that is not the answer.
+    """Log in to a server with an address, and save the login.
 
-    Return the number of the server's tools, or None if it needs no login. Raises `ConfigError` if the login fails.
+    Return the number of the server's tools, or None if the server needs no login. If the user pastes a wrong address,
+    call `warn` with a message. Raises `ConfigError` if the login fails.
     """
     assert settings.login is not None
     try:

@@ -53,12 +53,18 @@ _CHANGES: Mapping[type[object], str] = {
 
 
 class ServerGone(Exception):
-    """Raised if the server ended or cannot be reached. The message says why; text of the server in it is cleaned."""
+    """Raised if the server ended or cannot be reached.
+
+    The message gives the reason; text from the server is cleaned.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An open connection to a server. The event `ended` is set when the server's process ends or it refuses the login."""
+    """An open connection to a server.
+
+    The event `ended` is set when the server's process ends, or when the server refuses the login.
+    """
 
     client: Client
     elicitation: Elicitation
@@ -103,7 +109,10 @@ class Connection:
         return self.client.server_capabilities.resources is not None
 
     async def list_resources(self) -> RemoteResources:
-        """Return what the server lists within its time limit, at most `MAX_RESOURCES`. Raises `ToolError`."""
+        """Return the resources that the server lists within its time limit, at most `MAX_RESOURCES`.
+
+        Raises `ToolError` if the request fails.
+        """
         uris: list[str] = []
         templates: list[str] = []
         with _naming_faults(self), anyio.move_on_after(self.settings.timeout):
@@ -117,12 +126,15 @@ class Connection:
         return RemoteResources(*kept)
 
     async def read_resource(self, uri: str) -> ResourceContent:
-        """Return the content of a resource. Raises `ToolError`."""
+        """Return the content of a resource. Raises `ToolError` if the request fails."""
         with _naming_faults(self), anyio.fail_after(self.settings.timeout):
             return as_resource(await self.client.read_resource(uri))
 
     async def complete_slot(self, slot: TemplateSlot) -> Sequence[str]:
-        """Return the values that the server offers for a variable of a template. Raises `ToolError`."""
+        """Return the values that the server offers for a variable of a template.
+
+        Raises `ToolError` if the request fails.
+        """
         if self.client.server_capabilities.completions is None:
             return ()
         reference = types.ResourceTemplateReference(uri=slot.template)

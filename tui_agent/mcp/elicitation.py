@@ -93,7 +93,10 @@ class Elicitation:
 async def _ask_field(
     ask: AskUser, said: str, name: str, schema: Mapping[str, object], is_required: bool
 ) -> dict[str, Value] | None:
-    """Ask for the value of one field. Return it by name, nothing if the user leaves it out, None if they decline."""
+    """Ask for the value of one field, and return the value by the field's name.
+
+    Return an empty mapping if the user leaves the field out, and None if the user declines the question.
+    """
     about = clean_line(str(schema.get("description") or schema.get("title") or ""))
     question = f"{said}\n{clean_line(name, 80)}{': ' + about if about else ''}"
     choices = _choices(schema)

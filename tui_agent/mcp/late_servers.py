@@ -1,6 +1,6 @@
 """Servers that did not answer an earlier run in time, so that later runs do not wait for them again.
 
-Invariant: a cache: each server is an empty file, which can be deleted at any time.
+Invariant: the list is only a cache. Each server has an empty file, and the files can be deleted at any time.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from tui_agent.mcp.server_settings import ServerSettings
 
 
 class LateServers:
-    """The late servers in a folder. A server with other arguments or another address is another one."""
+    """The late servers in a folder. If a server's arguments or address change, it counts as a new server."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,7 +1,7 @@
 """The OAuth login of one MCP server, by the SDK: saved tokens, their refresh, and the login itself.
 
-Invariant: without `ask_user`, nothing but the saved login's refresh is sent; a server that still answers 401 needs a
-login. OAuth requests go to https addresses only, or to this machine if the MCP server is on it.
+Invariant: without `ask_user`, a saved login is used and refreshed, but no new login starts. OAuth requests go to https
+addresses only, or to this machine if the MCP server is on it.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -44,11 +44,11 @@ class SavedLogin(BaseModel):
 
 
 class ServerLogin(httpx2.Auth):
-    """Adds the saved token to each request. With `ask_user`, logs in instead, and saves the token."""
+    """Adds the saved token to each request. With `ask_user`, logs in instead, and saves the new token."""
 
     def __init__(self, file: LoginFile, redirect_uri: str = "", ask_user: AskUser | None = None) -> None:
         self.refused = anyio.Event()
-        """Set when the server refuses the saved login, or wants one where none is saved."""
+        """Set when the server refuses the saved login, or when it needs a login and none is saved."""
         self.is_saved = False
         self.is_interactive = ask_user is not None
         self._file = file

@@ -26,7 +26,7 @@ def clean_line(text: str, max_chars: int = 200) -> str:
 
 
 def describe_fault(error: Exception) -> str:
-    """Return an error of the SDK in one line; of an invalid answer only its first invalid value.
+    """Describe an error of the SDK in one line. If an answer is invalid, describe only its first invalid value.
 
     For example `tools.0.inputSchema.type: Input should be 'object'`.
     """

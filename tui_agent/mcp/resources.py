@@ -48,7 +48,7 @@ class ResourceList:
         self._wanted, self._listed, self._changed = anyio.Event(), anyio.Event(), anyio.Event()
 
     def note_change(self) -> None:
-        """Make `keep` list the resources again."""
+        """Record that the resources have changed, so that `keep` lists them again."""
         self._changed.set()
 
     async def keep(self, list_all: Callable[[], Awaitable[RemoteResources]]) -> None:

@@ -18,7 +18,7 @@ from tui_agent.protocol.parts import Content, ImageContent, TextContent, image_t
 from tui_agent.protocol.unicode_text import format_count
 
 MAX_DATA_BYTES = 256_000
-"""Maximum size of a structured result in `data`; of a larger result only the text is kept."""
+"""Maximum size of a structured result in `data`. If a result is larger, only its text is kept."""
 MAX_IMAGE_BYTES = 20_000_000
 _SHOWN_CHARS = 4_000
 
@@ -46,7 +46,7 @@ def as_tool_result(result: types.CallToolResult, blobs: Blobs) -> ToolResult:
 
 
 def as_resource(result: types.ReadResourceResult) -> ResourceContent:
-    """Return the contents of a resource: their text, or else the bytes of the first that is not text."""
+    """Return the text of a resource's contents. If no content is text, return the bytes of the first content."""
     texts = [item.text for item in result.contents if isinstance(item, types.TextResourceContents)]
     kind = clean_line(next((item.mime_type for item in result.contents if item.mime_type), ""), 80)
     if texts:
@@ -84,7 +84,10 @@ def as_content(block: types.ContentBlock, blobs: Blobs) -> Content:
 
 
 def _store_image(encoded: str, otherwise: str, blobs: Blobs) -> Content:
-    """Store an image (base64) as a blob and return it; return the text `otherwise` if models do not accept its format."""
+    """Store an image (base64) as a blob, and return the image's reference.
+
+    If models do not accept the format of the image, return the text `otherwise`.
+    """
     try:
         data = base64.b64decode(encoded, validate=True) if len(encoded) <= MAX_IMAGE_BYTES * 4 // 3 else b""
     except (binascii.Error, ValueError):

@@ -73,7 +73,7 @@ class _Repair:
         return self._repair_plain(node, depth, inside)
 
     def _resolve_reference(self, reference: str) -> JsonValue:
-        """Return the part of the schema to which a reference points; None if there is none or it is outside the schema."""
+        """Return the part of the schema to which a reference points; None if the schema has no such part."""
         place: JsonValue = self._root
         if not reference.startswith("#"):
             return None

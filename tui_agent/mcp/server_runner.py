@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 START_LIMIT_S = 30.0
 """Maximum seconds for a server to start and list its tools."""
 RESTART_DELAYS_S = (1.0, 4.0, 15.0)
-"""Seconds before each restart of a server that ended. After the last restart it stays off."""
+"""Seconds before each restart of a server that ended. If it ends after the last restart, it stays off."""
 STEADY_S = 60.0
 """If a server has run for this many seconds, its restarts are counted from zero again."""
 LOGIN_CHECK_S = 2.0
-"""Seconds between two looks for a login that the server waits for."""
+"""Seconds between two checks whether the user has logged in to the server."""
 CHANGE_PAUSE_S = 0.3
 """Seconds to wait after a change of lists, so that a server cannot flood the session with changes."""
 OFF = ". It is off for the rest of this session."
-"""End of the fault of a server that is not started again."""
+"""The end of the error message for a server that is not started again."""
 SDK_MODULE = "tui_agent.mcp.connection"
 
 
@@ -88,7 +88,7 @@ class ServerRunner:
         return self._is_closing
 
     async def run(self) -> None:
-        """Keep the server running until `close` is called, or until restarts no longer help."""
+        """Keep the server running until `close` is called, or until the server has ended after its last restart."""
         attempt = 0
         while not self._is_closing:
             started, login = anyio.current_time(), await self._read_login_stamp()
@@ -104,7 +104,7 @@ class ServerRunner:
                 self._give_up(fault)
                 break
             self._ready = anyio.Event()
-            self._tell(f"{fault}. It is started again.")
+            self._set_fault(f"{fault}. The server is started again.")
             self.settled.set()
             with anyio.move_on_after(self._delays[attempt]):
                 await self._news.wait()
@@ -117,9 +117,9 @@ class ServerRunner:
         return None if login is None else await to_thread.run_sync(login.stamp)
 
     async def _wait_for_login(self, fault: str, before: object) -> None:
-        """Wait until the user has logged in, in another terminal, or the session closes."""
+        """Wait until the user logs in from another terminal, or until the session closes."""
         self.tools, self.prompts = (), ()
-        self._tell(fault)
+        self._set_fault(fault)
         self._ready.set()
         self.settled.set()
         while not self._is_closing and await self._read_login_stamp() == before:
@@ -130,9 +130,9 @@ class ServerRunner:
 
     def _give_up(self, fault: str) -> None:
         self.tools, self.prompts = (), ()
-        self._tell(f"{fault}{OFF}")
+        self._set_fault(f"{fault}{OFF}")
 
-    def _tell(self, fault: str) -> None:
+    def _set_fault(self, fault: str) -> None:
         if fault != self.fault:
             self.fault = fault
             self._on_change()
@@ -204,8 +204,8 @@ class ServerRunner:
         return (self.tools, self.prompts) != before
 
     def go_on_without(self, reason: str) -> None:
-        """Say why the session begins without the server, which may still become ready."""
-        self._tell(reason)
+        """Set the reason why the session begins without the server. The server may still become ready."""
+        self._set_fault(reason)
 
     def reveal(self, names: Iterable[str]) -> None:
         """Include the tools `names`, which a search found, in all further requests."""
@@ -215,7 +215,7 @@ class ServerRunner:
             self._on_change()
 
     async def wait_until_ready(self) -> None:
-        """Wait until the server runs or was given up."""
+        """Wait until the server runs, or until it will not be started again."""
         while not self._ready.is_set():
             await self._ready.wait()
 
@@ -243,11 +243,17 @@ class ServerRunner:
         return self._connection is not None and self._resources is not None
 
     async def read_resource(self, uri: str) -> ResourceContent:
-        """Return the content of a resource; wait first if the server is starting. Raises `ToolError`."""
+        """Return the content of a resource; wait first if the server is starting.
+
+        Raises `ToolError` if the request fails.
+        """
         return await (await self._wait_for_connection(ToolError)).read_resource(uri)
 
     async def complete_mention(self, query: str) -> Sequence[str]:
-        """Return the mentions of the server's resources that fit what is typed. Raises `ToolError`."""
+        """Return the mentions of the server's resources that match the typed text.
+
+        Raises `ToolError` if the request fails.
+        """
         connection, resources, server = self._connection, self._resources, self.settings.name
         if connection is None or resources is None:
             return ()

@@ -29,14 +29,14 @@ from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed,
 
 CLOSE_LIMIT_S = 3.0
 STARTS_PER_CORE = 2
-"""How many servers start at once for each processor core: more would slow the first request down."""
+"""Number of servers that start at the same time, for each processor core. More would slow the first request down."""
 START_PAUSE_S = 1.0
 """Seconds after which a server that is still starting lets the next one start."""
 COMPLETION_LIMIT_S = 1.0
 """Seconds that servers have to complete a mention."""
 READ_RESOURCE = "read_resource"
 TOOL_WAIT_S = 30.0
-"""Maximum seconds that a call which waited for approval in an earlier run waits for its server."""
+"""Maximum seconds that a call waits for its server, if the call waited for approval in an earlier run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class McpServers:
     ) -> None:
         self.on_change: Callable[[], object] = lambda: None
         """Called when a server is ready, changed, or failed."""
-        self._runners = [ServerRunner(each, opener, root, self._tell) for each in settings]
+        self._runners = [ServerRunner(each, opener, root, self._report_change) for each in settings]
         self._late = late
         self._told: dict[str, tuple[PluginLoaded | PluginFailed, tuple[RemoteTool, ...]]] = {}
         """The newest event about each server, with the tools that the server had then."""
@@ -68,7 +68,7 @@ class McpServers:
         """True if the session has at least one server."""
         return bool(self._runners)
 
-    def _tell(self) -> None:
+    def _report_change(self) -> None:
         self.on_change()
 
     async def run(self) -> None:
@@ -98,13 +98,13 @@ class McpServers:
                 await to_thread.run_sync(self._late.add, runner.settings)
 
     async def wait_for_tools(self, tools: Collection[str]) -> None:
-        """Wait until the servers of these tools run or were given up, at most `TOOL_WAIT_S` seconds."""
+        """Wait until the servers of these tools run or will not be started again, at most `TOOL_WAIT_S` seconds."""
         with anyio.move_on_after(TOOL_WAIT_S):
             for runner in filter(None, map(self._runner_of, tools)):
                 await runner.wait_until_ready()
 
     def explain_absence(self, tool: str) -> str:
-        """Return why the server of a tool cannot be used now; empty if it runs, or if no server has such a tool."""
+        """Return why the server of a tool cannot be used now; empty if it can, or if no server has such a tool."""
         runner = self._runner_of(tool)
         return "" if runner is None else runner.explain_absence()
 
@@ -118,11 +118,11 @@ class McpServers:
         return tool_name(server, READ_RESOURCE)
 
     async def read_resource(self, server: str, uri: str) -> ResourceContent:
-        """Read a resource of a server. Raises `ToolError`."""
+        """Read a resource of a server. Raises `ToolError` if the request fails."""
         return await next(each for each in self._runners if each.settings.name == server).read_resource(uri)
 
     async def complete_mention(self, query: str) -> Sequence[str]:
-        """Return the mentions of resources that fit what is typed, of the servers that answer soon enough."""
+        """Return the mentions of resources that match the typed text. Servers that answer too late are left out."""
         found: list[str] = []
 
         async def ask(runner: ServerRunner) -> None:

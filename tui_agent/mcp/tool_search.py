@@ -15,8 +15,7 @@ from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_LISTED_TOOLS = 30
 MAX_LISTED_BYTES = 8_000
-"""A server with more tools, or with longer descriptions and schemas, offers a search tool instead of listing its tools.
-"""
+"""Total size of descriptions and schemas above which the model gets a tool that searches a server's tools."""
 MAX_FOUND = 10
 SEARCH = "search_tools"
 _WORD = re.compile(r"[a-z0-9]+")
@@ -95,6 +94,6 @@ def find_tools(query: str, tools: Mapping[str, RemoteTool]) -> Sequence[str]:
 
 
 def is_too_large(tools: Sequence[RemoteTool]) -> bool:
-    """Return True if there are too many tools, or too long descriptions, to describe all of them in every request."""
+    """Return True if the descriptions of all tools are too many or too long to be in every request."""
     size = sum(len(tool.description) + len(to_json(tool.schema)) for tool in tools)
     return len(tools) > MAX_LISTED_TOOLS or size > MAX_LISTED_BYTES

@@ -22,7 +22,7 @@ async def serve_tools(name: str, tools: Sequence[Callable[..., Awaitable[str]]])
 
 
 def _with_message(tool: Callable[..., Awaitable[str]]) -> Callable[..., Awaitable[str]]:
-    """Return a function that passes messages of our errors on to the other agent."""
+    """Return a function that calls `tool` and passes the messages of our errors on to the other agent."""
 
     @wraps(tool)
     async def run(*args: object, **kwargs: object) -> str:

@@ -32,7 +32,7 @@ class AccessControl:
         """Name of the cookie with the token. Cookies are shared by all ports of a host."""
 
     def refusal(self, request: web.Request) -> web.Response | None:
-        """Return the error response if a request is not allowed, or None if it is."""
+        """Return the error response to a request that is not allowed; None for an allowed request."""
         if not self._is_own_host(request.host):
             return web.Response(
                 status=403, text="Forbidden: this server does not answer to the host name in the request.\n"

@@ -50,7 +50,7 @@ class SessionBody(RequestBody):
 
 
 class CheckpointBody(SessionBody):
-    """The body of a request about a checkpoint; its id is the number of its event."""
+    """The body of a request about a checkpoint. The id of a checkpoint is the number of its event."""
 
     checkpointId: int
 
@@ -79,7 +79,10 @@ class HttpApi:
 
     @asynccontextmanager
     async def _open(self, session_id: str | None, *, new: bool = False) -> AsyncIterator[HostedSession]:
-        """Open a session for one request. Responds with 404 if it does not exist, with 409 if another program uses it."""
+        """Open a session for one request.
+
+        Responds with 404 if no such session exists, with 409 if another program uses it.
+        """
         if not new and (session_id is None or not await self._sessions.exists(session_id)):
             raise _error(404, f"There is no session {session_id!r}.")
         try:
@@ -188,7 +191,10 @@ def _require_checkpoint(hosted: HostedSession, body: CheckpointBody) -> None:
 
 
 async def _read_body(request: web.Request, body_type: type[BodyT]) -> BodyT:
-    """Return the JSON object in a request. Responds with 415 if it is not JSON, with 400 if it is not valid."""
+    """Return the JSON object in a request.
+
+    Responds with 415 if the body is not JSON, with 400 if the JSON is not a valid `body_type`.
+    """
     if request.content_type != "application/json":
         raise _error(415, "Send application/json.")
     try:

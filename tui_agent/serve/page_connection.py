@@ -141,7 +141,10 @@ def _environment(width: int, height: int) -> dict[str, str]:
 
 
 async def _end(app: asyncio.subprocess.Process) -> None:
-    """Ask the app to quit, and kill it after `QUIT_S`. Its remaining output is read, so that it cannot block."""
+    """Ask the app to quit, and kill it after `QUIT_S`.
+
+    Meanwhile, read the app's output, because a full pipe would block it.
+    """
     assert app.stdin is not None and app.stdout is not None
     async with anyio.create_task_group() as group:
         group.start_soon(_discard, app.stdout)

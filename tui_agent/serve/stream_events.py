@@ -1,7 +1,7 @@
 """Translation of a session's events to the server-sent events of the HTTP interface.
 
-Invariant: the `id` of every event is the number of the session's event, so that a client can continue a stream after
-it.
+Invariant: the `id` of every server-sent event is the number of the session's event, so that a client can continue an
+interrupted stream after this number.
 """
 
 import json

@@ -284,7 +284,7 @@ async def test_deleting_asks_first() -> None:
         await driven.press("down", "delete")
         assert isinstance(driven.app.screen, Confirm)
         assert (
-            "break-rounding, 369 events" in driven.text()
+            "break-rounding (369 events" in driven.text()
             and "The session's fork keeps its own copy of the events." in driven.text()
         )
         hear(driven)

@@ -158,7 +158,7 @@ async def test_a_server_that_dies_in_a_call_is_started_again(tmp_path: Path) -> 
             await call(runner, "greet")
         while not runner.fault:
             await changes.wait()
-        assert runner.fault == "it ended with 3. It is started again."
+        assert runner.fault == "it ended with 3. The server is started again."
         assert (await call(runner, "look")).ok
         assert runner.fault == ""
 
