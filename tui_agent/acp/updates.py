@@ -125,7 +125,7 @@ class UpdateTranslator:
         return self._running.get(agent, default)
 
     async def translate(self, event: Envelope, state: SessionState, *, replayed: bool) -> list[Update]:
-        """Return the updates for an event; `state` is the session's state after it.
+        """Return the updates for an event; `state` is the session's state after the event.
 
         The user's messages are sent only if `replayed` is True, because the editor itself shows new messages.
         """

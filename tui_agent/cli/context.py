@@ -10,7 +10,7 @@ from tui_agent.wiring.startup_context import StartupContext, load_startup_contex
 
 
 def load_context(arguments: argparse.Namespace, *, interactive: bool = False) -> StartupContext:
-    """Load the configuration and store that the parsed arguments select.
+    """Load the configuration and the session store that the parsed arguments select.
 
     If `interactive` is True, use the settings that the app would use. Raises `UsageError` or `ConfigError` if the
     arguments or the configuration are not valid.

@@ -138,7 +138,7 @@ def summary(shown: MapView) -> str:
 def as_json(file: RankedFile, words: list[tuple[str, int]], users: list[str]) -> dict[str, object]:
     """Return a file of the repository map as a JSON object.
 
-    `words` are the question's words that the file contains, `users` the files that use its names.
+    `words` are the question's words that the file contains. `users` are other files that use names defined in the file.
     """
     return {
         "path": clean(file.path),

@@ -19,7 +19,7 @@ CONTEXT_MODES = ("none", "pack", "memory")
 
 
 class Parser(argparse.ArgumentParser):
-    """Argument parser with `--debug` that raises `UsageError` for a wrong command line, where argparse would exit."""
+    """Argument parser with `--debug` that raises `UsageError` for a wrong command line instead of ending the program."""
 
     def __init__(self, prog: str, usage: str | None = None, description: str = "", epilog: str = "") -> None:
         formatter = argparse.RawDescriptionHelpFormatter
@@ -227,7 +227,7 @@ class Verbs:
     ) -> Parser:
         """Add a subcommand that runs `call`, and return its parser.
 
-        `groups` names its groups of options; `examples` defaults to the command's examples.
+        `groups` names the groups of options that the subcommand has. `examples` defaults to the command's examples.
         """
         parser = self._parsers.add_parser(
             name,

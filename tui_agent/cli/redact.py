@@ -22,7 +22,7 @@ examples:
   tui-agent redact --explain < build.log
 """
 LINES_BEFORE, MAX_BEFORE = 4, 500
-"""Each line is searched together with this many earlier lines, each shortened to this many characters."""
+"""Number of earlier lines that are searched together with a line, and number of characters kept of an earlier line."""
 MAX_CONTINUED = 1_000
 """Maximum number of lines ending in a backslash to collect before the first of these lines is written."""
 _KEY_BEGINS = re.compile(

@@ -98,7 +98,7 @@ class Keys(Mapping[str, str]):
     def save_key(self, provider: str, value: str) -> str:
         """Save a provider's key (`anthropic`, or a variable's name) at the user's request, and return its location.
 
-        Raises `ConfigError` if it is not a key or cannot be saved.
+        Raises `ConfigError` if `value` is not a key or cannot be saved.
         """
         from tui_agent.config.providers import key_variable  # noqa: PLC0415 - loads all settings: only this needs it
 

@@ -122,7 +122,7 @@ def _list_entries(settings: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]
 
 
 def _parse_hook(name: str, matcher: str, command: Mapping[str, Any]) -> HookSettings:
-    """Return a hook. Raises `ValueError` if it is not a command or has an invalid value."""
+    """Return a hook. Raises `ValueError` if the hook is not a command, or if a value is invalid."""
     if command.get("type", "command") != "command":
         raise ValueError(f"its type is {command['type']!r}, and only commands can run")
     event = EVENTS[name]

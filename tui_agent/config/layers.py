@@ -246,7 +246,7 @@ def _fill_model_names(tree: Tree) -> Tree:
 
 
 def find_line(text: str, loc: list[str]) -> int | None:
-    """Return the number of the line that sets a key (or is the header of a table); None if there is none."""
+    """Return the number of the line that sets a key (or is the header of a table); None if no line does."""
     if not loc:
         return None
     table = ""

@@ -76,7 +76,10 @@ class LoginFile:
 
 
 def collect_login_secrets(folder: Path) -> dict[str, str]:
-    """Return the tokens of all saved logins by a description, as input for redaction. Faulty files are skipped."""
+    """Return the tokens of all saved logins as input for redaction. Each token's key is a description of the token.
+
+    Faulty files are skipped.
+    """
     secrets: dict[str, str] = {}
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         try:

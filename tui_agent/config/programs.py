@@ -38,7 +38,7 @@ def git_environment(workspace: Path, environ: Mapping[str, str]) -> dict[str, st
 
 
 def find_program(name: str, workspace: Path, environ: Mapping[str, str]) -> str | None:
-    """Return the path of a program outside the workspace, or None if there is none."""
+    """Return the path of a program outside the workspace; None if the program is not found there."""
     path = shutil.which(name, path=safe_path(workspace, environ))
     if path is None or Path(path).resolve().is_relative_to(workspace.resolve()):
         return None
@@ -46,7 +46,10 @@ def find_program(name: str, workspace: Path, environ: Mapping[str, str]) -> str 
 
 
 def find_system_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """Return the path of a program outside the current folder, or None if there is none or that folder no longer exists."""
+    """Return the path of a program outside the current folder.
+
+    Return None if the program is not found, or if the current folder no longer exists.
+    """
     try:
         return find_program(name, Path.cwd(), environ)
     except OSError:

@@ -55,7 +55,10 @@ def fill_template(template: str, words: Sequence[str]) -> str:
 
 
 def words_for(place: re.Match[str], words: Sequence[str]) -> Sequence[str]:
-    """Return all words for `$ARGUMENTS`, and the N-th word for `$N`, or nothing if there are fewer."""
+    """Return all words for `$ARGUMENTS`, or the N-th word for `$N`.
+
+    If there are fewer than N words, return no words.
+    """
     return words if place[1] == "ARGUMENTS" else words[int(place[1]) - 1 : int(place[1])]
 
 

@@ -28,7 +28,10 @@ class UserChoices(NamedTuple):
     """Policies by the project's folder; the newest choice comes last."""
 
     def with_policy(self, project: Path, policy: str) -> "dict[str, str]":
-        """Return the remembered policies with this one added; if there are too many, the oldest is dropped."""
+        """Return the remembered policies with the project's policy added.
+
+        Above `MAX_PROJECTS`, drop the oldest policy.
+        """
         others = {folder: name for folder, name in self.policies.items() if folder != str(project)}
         return dict([*others.items(), (str(project), policy)][-MAX_PROJECTS:])
 

@@ -1,6 +1,6 @@
 """Descriptions of the errors in a validated file: the key as the file spells it, the problem, and what to do.
 
-Invariant: a known key that is spelled nearly like an unknown one is suggested; a long value is never repeated in full.
+Invariant: for an unknown key, a known key with a similar spelling is suggested. A long value is never repeated in full.
 """
 
 import re

@@ -23,6 +23,6 @@ class ServerSettings:
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     login: LoginFile | None = None
-    """The place of the server's login, if it has an address."""
+    """The file with the server's login; None for a server without an address."""
     timeout: float = 60.0
     source: str = ""

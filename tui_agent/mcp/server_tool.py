@@ -34,7 +34,7 @@ fails.
 class ServerTool:
     """A tool that runs in an MCP server.
 
-    The server's description of it is prefixed with the server's name for the model.
+    The model sees the server's name in front of the server's description of the tool.
     """
 
     def __init__(

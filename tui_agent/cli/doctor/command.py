@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 def describe_results(results: Sequence[tuple[str, CheckResult]], width: int = 0) -> str:
     """Return the results as text: what to fix first, then the limitations, then what works.
 
-    The lines are wrapped to `width` columns; 0: they are not wrapped.
+    The lines are wrapped to `width` columns. With 0, the lines are not wrapped.
     """
     lines: list[str] = []
     for state, title in ("bad", "To fix"), ("note", "Worth knowing"), ("ok", "Working"):
@@ -208,7 +208,7 @@ def sessions(base: StartupContext) -> CheckResult:
 
 
 def model(base: StartupContext) -> CheckResult:
-    """Check that the configured model can be used; without one, list the usable models."""
+    """Check that the configured model can be used; if no model is configured, list the usable models."""
     config = base.config
     if config.model or config.base_url:
         info = build_model_factory(base).resolve(config.model, config.base_url, config.reasoning_effort)

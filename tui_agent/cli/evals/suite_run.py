@@ -80,7 +80,7 @@ PLAN_OPTIONS = (
     ("test_timeout_seconds", "--test-timeout-seconds"),
     ("plugin_dirs", "--plugin-dir"),
 )
-"""Options that are stored in a run's plan, except limits: the attribute in `arguments`, and the option's name."""
+"""Options that are stored in a run's plan, except limits. Each option has an attribute in `arguments` and a name."""
 
 
 def add_suite_verbs(verbs: Verbs) -> None:

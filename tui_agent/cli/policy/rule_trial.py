@@ -133,10 +133,10 @@ def was_unanswered(recorded: PermissionDecided) -> bool:
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
-    """Return the new decision, changed by what hooks and the sandbox would demand in addition.
+    """Return the new decision after applying what hooks and the sandbox would demand.
 
-    A hook is expected to decide as it did before. If the hook allowed the call, the profile does not ask about it.
-    Leaving the sandbox and showing secret files to a command always need an answer of the user.
+    A hook is expected to decide as it did before. If the hook allowed the call, the profile does not ask about the
+    call. Leaving the sandbox and showing secret files to a command always need an answer of the user.
     """
     if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):
         return now if now.verdict == "deny" else replace(now, verdict="ask")

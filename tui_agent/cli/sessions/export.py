@@ -111,7 +111,7 @@ def export_session(arguments: argparse.Namespace) -> int:
 def _write_export(
     arguments: argparse.Namespace, base: StartupContext, folder: Path, output: str | None
 ) -> Path:
-    """Write the export to `output`, a file or a folder for it; return the path of the file or trajectory."""
+    """Write the export to the file `output`, or to a new file in the folder `output`; return the path of the file."""
     form, data_dir = arguments.format, base.config.data_dir
     stem = re.sub(r"[^A-Za-z0-9_.-]", "_", folder.name)
     if form == "trajectory":

@@ -1,6 +1,6 @@
 """The subcommand `sessions preview`: shows a session's topic and state.
 
-Invariant: a long log is read only at its end.
+Invariant: a long log is not read completely.
 """
 
 import argparse
@@ -49,9 +49,9 @@ _HEAD_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """The records of a log that a preview is made from.
+    """The records of a log from which a preview is made.
 
-    `first_message` is set if it could be read but is not among the records.
+    `first_message` is the session's first message if it is not among the records and could be read.
     """
 
     records: Sequence[Record]
@@ -245,7 +245,7 @@ def _branch_row(branch: dict[str, Any]) -> str:
 
 
 def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_only: bool = False) -> LogPart:
-    """Read a session's log of `size` bytes completely, or only its end and its first message if it is long.
+    """Read a session's log of `size` bytes completely. If the log is long, read only its end and its first message.
 
     At most about `max_bytes` bytes are read. `own_only` leaves out the events of the parent sessions. Raises `OSError`
     if the log cannot be read.

@@ -76,7 +76,7 @@ def what_if(arguments: argparse.Namespace) -> int:
 
 
 def _print_fork(fork: CreatedFork) -> None:
-    """Print the fork on standard error before it runs, because it remains even if its run fails."""
+    """Print the fork on standard error before it runs, because the fork remains even if its run fails."""
     changes = "; ".join(fork_changes(fork.changed.model_copy(update={"workspace": ""})))
     say(f"{fork.id}  what if: {changes}, after event {fork.at} of {fork.parent}", file=sys.stderr)
     for line in (f"The fork's workspace is {fork.workspace}", fork.note):
@@ -85,7 +85,7 @@ def _print_fork(fork: CreatedFork) -> None:
 
 
 def _workspace(home: Path) -> Path | None:
-    """Return the original session's workspace, whose configuration applies to the fork, or None if it no longer exists."""
+    """Return the original session's workspace, whose configuration applies to the fork; None if it is missing."""
     known = Path(load_state(home).workspace)
     return known if known.is_dir() else None
 

@@ -108,7 +108,7 @@ class PageHead(LinePane):
 
 
 class Detail(Lines):
-    """The details pane on the right side of a list page; its rows are drawn for its width."""
+    """The details pane on the right side of a list page. The rows are drawn for the width of the pane."""
 
     def __init__(self, looks: Callable[[], Looks], draw: Callable[[], None]) -> None:
         super().__init__(looks, id="page-detail")

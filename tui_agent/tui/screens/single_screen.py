@@ -1,4 +1,4 @@
-"""The frame of an app that shows one screen of its own instead of a session's, such as a replay.
+"""The frame of an app that shows a single screen, such as a replay, and no live session.
 
 Invariant: the app starts no engine. The keys that quit the main app close this app too.
 """

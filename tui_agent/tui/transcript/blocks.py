@@ -40,7 +40,7 @@ OUTPUT_ROWS: Final = 8
 LIVE_ROWS: Final = 6
 DIFF_ROWS: Final = 12
 ROW_LIMIT: Final = 5_000
-"""Maximum number of rows of an unfolded body; the whole text is in the file or in the session's store."""
+"""Maximum number of rows of an unfolded body. The complete text is in the shown file or in the session's store."""
 
 Reader = Callable[[LongText], str]
 

@@ -140,7 +140,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
     def set_view(self, view: TranscriptView, changed: Sequence[int] = ()) -> None:
         """Show a newer view of the transcript.
 
-        `changed` has the indexes of entries that differ from the previous view; it need not include new entries.
+        `changed` has the indexes of entries that differ from the previous view; new entries can be left out.
         """
         self._entries = view.entries
         self._changed.update(changed)

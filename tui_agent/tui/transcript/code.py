@@ -137,7 +137,10 @@ def split_tabs(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4)
 def _lexed(text: str, lexer: "Lexer") -> tuple[tuple[object, str], ...]:
-    """Return Pygments' tokens. The last few texts are cached: `group_ends` lexes a group just before it is drawn."""
+    """Return Pygments' tokens of a text.
+
+    The newest results are cached, because the same text is often lexed twice in a row.
+    """
     return tuple(lexer.get_tokens(text))
 
 

@@ -40,7 +40,7 @@ class Heights:
         self.total = self.top(len(self._heights))
 
     def set(self, index: int, height: int) -> int:
-        """Change a height; return the new minus the old height."""
+        """Change a height; return the difference between the new and the old height."""
         change = height - self._heights[index]
         if change:
             self._heights[index] = height

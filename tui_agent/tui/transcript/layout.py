@@ -56,8 +56,8 @@ class Layout:
     ) -> None:
         """Use a newer view of the transcript.
 
-        `changed` has the indexes of entries that differ from the previous view; it need not include new entries.
-        Entries in `in_view` are not folded when their turn ends; `auto_fold.fold_deferred` does that later.
+        `changed` has the indexes of entries that differ from the previous view; new entries can be left out. Entries in
+        `in_view` are not folded when their turn ends; `auto_fold.fold_deferred` folds them later.
         """
         self.auto_fold.deferred.update(in_view)
         known = min(len(self.slots), len(entries))
@@ -125,7 +125,7 @@ class Layout:
         return index, y - self.heights.top(index) - self.slots[index].gap
 
     def top(self, index: int) -> int:
-        """Return the number of the slot's first row in the layout, not counting the empty row before the slot."""
+        """Return the row of the layout at which the slot's own rows begin, after the empty row before the slot."""
         return self.heights.top(index) + self.slots[index].gap
 
     def draw_slot(self, index: int) -> bool:

@@ -1,7 +1,7 @@
 """The footer: the keys that work now, the most useful key first, the help key last.
 
-Invariant: every key that is shown does something. If there is no room for all keys, other keys are left out before
-those that close something.
+Invariant: every key that is shown does something. If there is no room for all keys, keys that close something are left
+out last.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Footer(LinePane):
         return [hint for hint in self.keys if hint.action != "help"]
 
     def _visible_hints(self, room: int) -> list[KeyHint]:
-        """Return the hints that fit. Other hints are left out before hints for keys that close something."""
+        """Return the hints that fit. Hints for keys that close something are left out last."""
         shown = self.hints
         while shown and hints_width(shown) > room:
             shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from tui_agent.tui.actions import ACTIONS, Action, KeyHint, Scope, footer, key_name
 
 KeyMethod: TypeAlias = str | tuple[str, Any]
-"""The name of a method, or a pair of its name and an argument for it."""
+"""The name of a method, or a pair: the name of a method and an argument."""
 
 
 def canonical(key: str) -> str:
@@ -42,8 +42,8 @@ class KeyMap:
     def find(self, key: str, scopes: Sequence[Scope]) -> list[tuple[Action, int]]:
         """Return the actions bound to a key in these scopes.
 
-        The index (from 0) says for which of the action's alternatives the key is. A letter with Shift also finds the
-        actions of the plain letter, after the actions of the letter with Shift.
+        The index (from 0) is the number of the action's alternative that the key runs. A letter with Shift also finds
+        the actions of the plain letter, after the actions of the letter with Shift.
         """
         exact = canonical(key)
         names = dict.fromkeys((exact, without_shift(exact)))
@@ -67,7 +67,7 @@ class KeyMap:
         return self._by_name[name].label
 
     def hint(self, name: str, word: str = "") -> KeyHint:
-        """Return the key of an action with `word`, or with its word for the footer if `word` is empty."""
+        """Return the key of an action with `word`. If `word` is empty, use the action's own word for the footer."""
         action = self._by_name[name]
         return KeyHint(action.label, word or action.footer, name)
 
@@ -93,11 +93,10 @@ def key_map_of(app: object) -> KeyMap:
 class KeyActions:
     """Mixin for widgets that handle keys.
 
-    `key_methods` maps each action to a method; tables of base classes are included.
-
-    For an action with two choices, the method is called with -1 or 1; for one with more choices, with the index of the
-    choice (from 0). An argument given in `key_methods` comes before that number. If the method returns False, the
-    action is not available now, and the next action with the same key is tried.
+    `key_methods` maps each action to a method; tables of base classes are included. For an action with two choices, the
+    method is called with -1 or 1. For an action with more choices, it is called with the index of the choice (from 0).
+    An argument given in `key_methods` comes before that number. If the method returns False, the action is not
+    available now, and the next action with the same key is tried.
     """
 
     key_methods: ClassVar[Mapping[str, KeyMethod]] = {}

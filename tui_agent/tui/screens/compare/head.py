@@ -36,7 +36,7 @@ TINY = 30
 
 
 class Columns(NamedTuple):
-    """The columns of the comparison: `labels`, and `left` and `right` for the figures of the two sessions, in cells.
+    """The columns of the comparison: the first columns of the labels and of both sessions' figures, in cells.
 
     If there is room for only one session, `left` is its column. If two texts are next to each other, `beside` is the
     first column of the right text; otherwise it is 0.

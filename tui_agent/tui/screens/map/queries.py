@@ -123,7 +123,7 @@ def parse_answer(status: int, output: str) -> Answer:
 def map_lines(files: Sequence[MapFile], *, airy: bool) -> list[MapLine | None]:
     """Return a row for each file, followed by rows for its symbols.
 
-    With `airy`, an empty row (None) separates files with symbols.
+    With `airy`, an empty row (None) is added around a file that has symbols.
     """
     lines: list[MapLine | None] = []
     previous = MapFile("")
