@@ -220,3 +220,15 @@ def servers(mark: Path) -> int:
         except OSError:
             continue
     return found
+
+
+def test_an_invalid_tool_is_named_and_the_others_of_its_server_work(program: Program) -> None:
+    configure(program, "stub", str(STUB), "untyped")
+    script(program, "mcp_stub_greet", {"name": "Ada"})
+    done = program.run_in_process(
+        "run", "go", "--json", "--model", "scripted:script.yaml", "--policy", "bypass"
+    )
+    assert "MCP server stub: The tool list is left out, because its description is not valid" in done.stderr
+    assert "Hello, Ada!" in done.stdout
+    checked = program.run_in_process("mcp", "check", "stub")
+    assert "The tool list is left out" in checked.stderr and checked.returncode == 0

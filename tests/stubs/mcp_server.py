@@ -148,7 +148,7 @@ def handle(message: dict[str, Any]) -> None:
             "protocolVersion": "2025-11-25",
             "capabilities": {
                 "tools": {"listChanged": True},
-                **({"prompts": {}} if MODE in ("good", "resources") else {}),
+                **({"prompts": {}} if MODE in ("good", "resources", "no-prompts", "mute-prompts") else {}),
                 **({"resources": {}, "completions": {}} if MODE in ("resources", "endless", "odd") else {}),
             },
             "serverInfo": {"name": "stub", "version": "1.0"},
@@ -166,7 +166,9 @@ def handle(message: dict[str, Any]) -> None:
         if MODE in ("changes", "rewords") and FILE is not None and not FILE.exists():
             FILE.touch()
             send({"method": "notifications/tools/list_changed"})
-    elif method == "prompts/list":
+    elif method == "prompts/list" and MODE == "mute-prompts":
+        pass
+    elif method == "prompts/list" and MODE != "no-prompts":
         wanted = [{"name": "day", "required": True}, {"name": "tone"}]
         send(
             {

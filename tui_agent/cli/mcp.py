@@ -16,7 +16,7 @@ from tui_agent.errors import UsageError
 from tui_agent.mcp.server_runner import OFF, ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.tool_names import tool_name
-from tui_agent.wiring.mcp import configured_servers, server_settings
+from tui_agent.wiring.mcp import configured_servers, server_settings, start_times
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
@@ -120,6 +120,8 @@ def check_server(arguments: argparse.Namespace) -> int:
     anyio.run(check)
     (runner,) = runners
     fault = runner.fault.removesuffix(OFF)
+    if runner.start_seconds is not None:
+        start_times(base).save(settings, runner.start_seconds)
     tools = [
         {
             "name": tool_name(settings.name, tool.name),
@@ -129,13 +131,18 @@ def check_server(arguments: argparse.Namespace) -> int:
         for tool in runner.tools
     ]
     if arguments.json:
-        say_json({"name": settings.name, "ok": not fault, "fault": fault, "tools": tools})
+        left_out = list(runner.left_out)
+        say_json(
+            {"name": settings.name, "ok": not fault, "fault": fault, "tools": tools, "left_out": left_out}
+        )
     else:
         words = " ".join(filter(None, (settings.name, runner.version)))
         say(f"{words}: {fault or 'ok'}")
         for tool in tools:
             first = str(tool["description"]).partition("\n")[0]
             say(f"  {tool['name']}: {first}")
+        for sentence in runner.left_out:
+            warn(sentence)
     return 1 if fault else 0
 
 

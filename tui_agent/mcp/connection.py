@@ -25,6 +25,7 @@ from tui_agent import __version__
 from tui_agent.errors import ConfigError, LoginNeeded, ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.elicitation import Elicitation
+from tui_agent.mcp.list_check import ListCheck
 from tui_agent.mcp.login import UNAUTHORIZED, ServerLogin
 from tui_agent.mcp.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text, describe_fault
 from tui_agent.mcp.prompts import RemotePrompt
@@ -42,6 +43,7 @@ from tui_agent.protocol.base import JsonMap
 
 MAX_TOOLS = 1_000
 MAX_PROMPTS = 100
+PROMPTS_LIMIT_S = 5.0
 MAX_PROMPT_CHARS = 100_000
 _MAX_PAGES = 100
 HTTP_ERROR = 400
@@ -69,6 +71,7 @@ class Connection:
     client: Client
     elicitation: Elicitation
     settings: ServerSettings
+    lists: ListCheck
     ended: anyio.Event | None
     login: ServerLogin | None = None
 
@@ -82,12 +85,18 @@ class Connection:
         """Return the tools that the server offers, at most `MAX_TOOLS`."""
         if self.client.server_capabilities.tools is None:
             return ()
+        self.lists.begin("tools")
         found: list[RemoteTool] = []
         async for page in _pages(self.client.list_tools):
             found += map(_as_remote_tool, page.tools)
             if len(found) >= MAX_TOOLS:
                 break
         return tuple(found[:MAX_TOOLS])
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """A sentence for each tool and prompt that is not offered, because the server describes it wrongly."""
+        return self.lists.left_out("tools", "prompts")
 
     async def call_tool(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:
         """Call a tool. Raises `ToolError` with a message for the model if the call fails.
@@ -144,23 +153,21 @@ class Connection:
         return tuple(filter(can_be_typed, result.completion.values))
 
     async def list_prompts(self) -> tuple[RemotePrompt, ...]:
-        """Return the prompts that the server offers, at most `MAX_PROMPTS`."""
+        """Return the prompts that the server lists within `PROMPTS_LIMIT_S`, at most `MAX_PROMPTS`. Raises `ToolError`."""
         if self.client.server_capabilities.prompts is None:
             return ()
-        page = await self.client.list_prompts()
+        self.lists.begin("prompts")
+        with _naming_faults(self, PROMPTS_LIMIT_S), anyio.fail_after(PROMPTS_LIMIT_S):
+            page = await self.client.list_prompts()
         return tuple(map(_as_remote_prompt, page.prompts[:MAX_PROMPTS]))
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
         """Return the text of a prompt. Raises `ConfigError` if the server refuses or does not answer in time."""
         try:
-            with anyio.fail_after(self.settings.timeout):
+            with _naming_faults(self), anyio.fail_after(self.settings.timeout):
                 result = await self.client.get_prompt(name, dict(arguments))
-        except TimeoutError as error:
-            raise ConfigError(f"The MCP server did not answer within {self.settings.timeout:g} s.") from error
-        except MCPError as error:
-            raise ConfigError(
-                f"The MCP server refused the prompt: {clean_line(error.error.message)}."
-            ) from error
+        except ToolError as error:
+            raise ConfigError(error.message) from error
         texts = [
             message.content.text
             for message in result.messages
@@ -189,12 +196,15 @@ async def _pages(fetch: Callable[..., Awaitable[PageT]]) -> AsyncIterator[PageT]
 
 
 @contextmanager
-def _naming_faults(connection: Connection) -> Iterator[None]:
-    """Turn the errors of a request into a `ToolError` that says what went wrong."""
+def _naming_faults(connection: Connection, limit_s: float | None = None) -> Iterator[None]:
+    """Turn the errors of a request into a `ToolError` that says what went wrong.
+
+    `limit_s` is the time limit that the caller sets; None if it is the server's own.
+    """
     try:
         yield
     except TimeoutError as error:
-        limit = connection.settings.timeout
+        limit = limit_s or connection.settings.timeout
         raise ToolError(f"The server did not answer within {limit:g} s.") from error
     except MCPError as error:
         if connection.login is not None and connection.login.refused.is_set():
@@ -239,9 +249,9 @@ async def connect(
     server with an address. Raises `EnvironmentFault` if the program cannot be started, `LoginNeeded` if the server
     refuses the login, and the SDK's errors if the connection fails.
     """
-    elicitation = Elicitation(settings.name)
+    elicitation, lists = Elicitation(settings.name), ListCheck()
     if settings.url:
-        async with _connect_to_address(settings, elicitation, root, on_change, login) as connection:
+        async with _connect_to_address(settings, elicitation, lists, root, on_change, login) as connection:
             yield connection
         return
     process = await opener.open_process((settings.command, *settings.args), settings.env, settings.cwd)
@@ -250,9 +260,9 @@ async def connect(
     is_open = False
     try:
         try:
-            async with _open_client(elicitation, pipes.open(), root, on_change) as client:
+            async with _open_client(elicitation, lists, pipes.open(), root, on_change) as client:
                 is_open = True
-                yield Connection(client, elicitation, settings, pipes.ended)
+                yield Connection(client, elicitation, settings, lists, pipes.ended)
         finally:
             exit_code = await process.end(END_GRACE_S if is_open and not pipes.ended.is_set() else 0.0)
     except (MCPError, ExceptionGroup) as error:
@@ -267,6 +277,7 @@ async def connect(
 async def _connect_to_address(
     settings: ServerSettings,
     elicitation: Elicitation,
+    lists: ListCheck,
     root: str,
     on_change: Callable[[str], None],
     login: ServerLogin | None,
@@ -285,9 +296,9 @@ async def _connect_to_address(
         async with create_mcp_http_client(headers=dict(settings.headers), auth=login) as http:
             http.event_hooks = {"response": [note_status]}
             transport = streamable_http_client(settings.url, http_client=http)
-            async with _open_client(elicitation, transport, root, on_change) as client:
+            async with _open_client(elicitation, lists, transport, root, on_change) as client:
                 ended = login.refused if login is not None else None
-                yield Connection(client, elicitation, settings, ended, login)
+                yield Connection(client, elicitation, settings, lists, ended, login)
     except (MCPError, ExceptionGroup) as error:
         if login is not None and login.refused.is_set():
             raise LoginNeeded(settings.name) from error
@@ -321,6 +332,7 @@ def _explain_http_fault(
 @asynccontextmanager
 async def _open_client(
     elicitation: Elicitation,
+    lists: ListCheck,
     transport: AbstractAsyncContextManager[Any],
     root: str,
     on_change: Callable[[str], None],
@@ -336,7 +348,7 @@ async def _open_client(
         return await elicitation.answer(params)
 
     client = Client(
-        transport,
+        lists.wrap(transport),
         elicitation_callback=elicit,
         message_handler=receive,
         list_roots_callback=partial(_list_roots, root),
@@ -344,6 +356,7 @@ async def _open_client(
         cache=None,
     )
     async with client, anyio.create_task_group() as group:
+        lists.version = client.protocol_version
         if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
             group.start_soon(_subscribe_to_changes, client)
         yield client

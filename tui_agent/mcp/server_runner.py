@@ -57,9 +57,15 @@ class ServerRunner:
         self.prompts: tuple[RemotePrompt, ...] = ()
         self.revealed: frozenset[str] = frozenset()
         """The names of tools that a search found; used only if the server has too many tools to list all."""
+        self.left_out: tuple[str, ...] = ()
+        """A sentence for each tool and prompt that is not offered, because the server describes it wrongly."""
         self.version = ""
         self.fault = ""
         """The reason why the server cannot be used now; empty while it starts or runs."""
+        self.start_began: float | None = None
+        """When the newest start began, on the event loop's clock; None before the first one."""
+        self.start_seconds: float | None = None
+        """Seconds that the newest complete start took; None if the server was never ready."""
         self.settled = anyio.Event()
         """Set when the first attempt to start the server has ended."""
         self._opener = opener
@@ -144,13 +150,15 @@ class ServerRunner:
             with anyio.CancelScope() as start:
                 self._start = start
                 sdk: Any = await to_thread.run_sync(import_module, SDK_MODULE, abandon_on_cancel=True)
-                start.deadline = anyio.current_time() + min(START_LIMIT_S, self.settings.timeout)
+                self.start_began = anyio.current_time()
+                start.deadline = self.start_began + min(START_LIMIT_S, self.settings.timeout)
                 async with sdk.connect(
                     self.settings, self._opener, self._root, self._note_change
                 ) as connection:
                     await self._list(connection)
                     start.deadline, self._start = float("inf"), None
                     self._connection, self.fault = connection, ""
+                    self.start_seconds = anyio.current_time() - self.start_began
                     self._resources = ResourceList() if connection.has_resources else None
                     self._ready.set()
                     self.settled.set()
@@ -197,11 +205,13 @@ class ServerRunner:
         self._news.set()
 
     async def _list(self, connection: "Connection") -> bool:
-        before = self.tools, self.prompts
+        before = self.tools, self.prompts, self.left_out
         with anyio.fail_after(self.settings.timeout):
-            self.tools, self.prompts = await connection.list_tools(), await connection.list_prompts()
+            tools = await connection.list_tools()
+            self.prompts, self.left_out = await _list_prompts(connection)
+            self.tools = tools
         self.version = connection.version
-        return (self.tools, self.prompts) != before
+        return (self.tools, self.prompts, self.left_out) != before
 
     def go_on_without(self, reason: str) -> None:
         """Set the reason why the session begins without the server. The server may still become ready."""
@@ -269,6 +279,16 @@ class ServerRunner:
         if self._connection is None:
             raise error(self.explain_absence())
         return self._connection
+
+
+async def _list_prompts(connection: "Connection") -> tuple[tuple[RemotePrompt, ...], tuple[str, ...]]:
+    """Return the server's prompts, and a sentence for each thing that it does not offer because of a fault."""
+    try:
+        return await connection.list_prompts(), connection.left_out
+    except ToolError as error:
+        if connection.ended is not None and connection.ended.is_set():
+            raise
+        return (), (*connection.left_out, f"Its prompts are left out: {error.message}")
 
 
 def _describe(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 Invariant: `offers` returns one consistent state; whenever the state changes, `on_change` is called.
 """
 
+import math
 import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -13,13 +14,13 @@ from anyio import to_thread
 
 from tui_agent.errors import ToolError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.mcp.late_servers import LateServers
 from tui_agent.mcp.prompts import PromptCommand
 from tui_agent.mcp.remote_tool import RemoteTool
 from tui_agent.mcp.resources import MAX_OFFERED
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.server_tool import ServerTool
+from tui_agent.mcp.start_times import MAX_PATIENCE_S, StartTimes
 from tui_agent.mcp.tool_names import tool_name
 from tui_agent.mcp.tool_search import SEARCH, ToolSearch, is_too_large
 from tui_agent.ports.environment import ProcessOpener
@@ -52,16 +53,18 @@ class McpServers:
     """The servers of a session. `run` starts them; the session does not wait until they are ready."""
 
     def __init__(
-        self, settings: Sequence[ServerSettings], opener: ProcessOpener, root: str, late: LateServers
+        self, settings: Sequence[ServerSettings], opener: ProcessOpener, root: str, times: StartTimes
     ) -> None:
         self.on_change: Callable[[], object] = lambda: None
         """Called when a server is ready, changed, or failed."""
         self._runners = [ServerRunner(each, opener, root, self._report_change) for each in settings]
-        self._late = late
+        self._times = times
         self._told: dict[str, tuple[PluginLoaded | PluginFailed, tuple[RemoteTool, ...]]] = {}
         """The newest event about each server, with the tools that the server had then."""
         self._ended = anyio.Event()
         self._is_running = False
+        self._progress_at = 0.0
+        """When the last server started or was ready, on the event loop's clock."""
 
     @property
     def is_any(self) -> bool:
@@ -79,23 +82,44 @@ class McpServers:
                 places = anyio.Semaphore(STARTS_PER_CORE * (os.cpu_count() or 1))
                 for runner in self._runners:
                     await places.acquire()
+                    self._progress_at = anyio.current_time()
                     group.start_soon(runner.run)
                     group.start_soon(_hold_place, places, runner)
+                    group.start_soon(self._save_start_time, runner)
         finally:
             self._ended.set()
 
-    async def wait_until_settled(self, limit_s: float) -> None:
-        """Wait until each server is ready or failed to start, except for those that were late in an earlier run."""
-        known_late = await to_thread.run_sync(self._late.find, [each.settings for each in self._runners])
-        awaited = [runner for runner in self._runners if runner.settings.name not in known_late]
-        with anyio.move_on_after(limit_s):
-            for runner in awaited:
-                await runner.settled.wait()
+    async def _save_start_time(self, runner: ServerRunner) -> None:
+        await runner.wait_until_ready()
+        if runner.start_seconds is not None:
+            await to_thread.run_sync(self._times.save, runner.settings, runner.start_seconds)
+
+    async def wait_until_settled(self, prompt: str) -> None:
+        """Wait until each server is ready or failed to start, or until it is too slow by its `StartTimes.patience`.
+
+        A server that the prompt names may take longer. A server's time begins again whenever another one starts or is
+        ready, because they share the processor.
+        """
+        with anyio.move_on_after(MAX_PATIENCE_S):
+            async with anyio.create_task_group() as group:
+                for runner in self._runners:
+                    group.start_soon(self._wait_for_start, runner, prompt)
         for runner in self._runners:
             if not runner.settled.is_set():
-                when = f"within {limit_s:g} s" if runner in awaited else "in time in an earlier run"
-                runner.go_on_without(f"it did not answer {when}, so this run does not wait for it")
-                await to_thread.run_sync(self._late.add, runner.settings)
+                runner.go_on_without("it has not answered yet. Its tools are used as soon as it answers")
+                if runner.start_began is not None:
+                    await to_thread.run_sync(self._times.save, runner.settings, math.inf)
+
+    async def _wait_for_start(self, runner: ServerRunner, prompt: str) -> None:
+        patience = await to_thread.run_sync(self._times.patience, runner.settings, prompt)
+        while not runner.settled.is_set():
+            began = runner.start_began or anyio.current_time()
+            left = max(began, self._progress_at) + patience - anyio.current_time()
+            if not patience or left <= 0:
+                return
+            with anyio.move_on_after(left):
+                await runner.settled.wait()
+        self._progress_at = anyio.current_time()
 
     async def wait_for_tools(self, tools: Collection[str]) -> None:
         """Wait until the servers of these tools run or will not be started again, at most `TOOL_WAIT_S` seconds."""
@@ -166,8 +190,6 @@ class McpServers:
             # The event only names the tools, but new descriptions must reach the model, and end rules about the old.
             if event is not None and (event, runner.tools) != self._told.get(name):
                 self._told[name] = event, runner.tools
-                if isinstance(event, PluginLoaded):
-                    self._late.remove(runner.settings)
                 events.append(event)
         return ServerOffers(tools, commands, events)
 
@@ -207,5 +229,9 @@ def _event(
     if not runner.settled.is_set():
         return None
     return PluginLoaded(
-        plugin=owner, version=runner.version, source="mcp", contributions=tuple(sorted(contributions))
+        plugin=owner,
+        version=runner.version,
+        source="mcp",
+        contributions=tuple(sorted(contributions)),
+        left_out=runner.left_out,
     )

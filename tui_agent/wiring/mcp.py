@@ -6,9 +6,9 @@ from tui_agent.config.layers import merge_environment
 from tui_agent.config.mcp_logins import LoginFile
 from tui_agent.config.mcp_servers import McpServer, load_mcp_servers
 from tui_agent.config.settings import McpServerTable
-from tui_agent.mcp.late_servers import LateServers
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.servers import McpServers
+from tui_agent.mcp.start_times import StartTimes
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed
 from tui_agent.wiring.startup_context import StartupContext
@@ -58,5 +58,9 @@ def build_servers(
         for server in known
         if server.fault
     ]
-    late = LateServers(base.config.cache_dir / "late_mcp_servers")
-    return McpServers(settings, opener, root, late), failed
+    return McpServers(settings, opener, root, start_times(base)), failed
+
+
+def start_times(base: StartupContext) -> StartTimes:
+    """Return the start times of servers, which all sessions share."""
+    return StartTimes(base.config.cache_dir / "mcp_start_times")

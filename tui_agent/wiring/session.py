@@ -60,7 +60,7 @@ from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.context import ContextComposition
 from tui_agent.wiring.environments import Environments, start_environments
 from tui_agent.wiring.extensions import ExtensionBuilder
-from tui_agent.wiring.hooks import build_listeners, report_hook_faults
+from tui_agent.wiring.hooks import build_listeners
 from tui_agent.wiring.mcp import build_servers
 from tui_agent.wiring.models import ClientCache, build_model_factory
 from tui_agent.wiring.plugins import (
@@ -80,8 +80,6 @@ from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 PRODUCT = f"tui-agent/{__version__}"
 HEADLESS_TURN_SECONDS = 7200.0
 """Default time limit of a turn in a run without the app, in seconds, if the session has no time limit."""
-SERVER_WAIT_S = 10.0
-"""Seconds that a run without a user waits for its MCP servers, because its first request may be its only one."""
 REDUCED_BY = 0.7
 """Size to which the sent conversation is reduced, as a share of the size at which the reduction starts."""
 
@@ -105,7 +103,7 @@ async def open_session(
         async with anyio.create_task_group() as group:
             group.start_soon(servers.run)
             if not options.is_attended:
-                await servers.wait_until_settled(SERVER_WAIT_S)
+                await servers.wait_until_settled(options.prompt or "")
                 assembled.use_changed()
             servers.on_change = partial(opened.submit, ReloadPlugins(automatic=True))
             group.start_soon(opened.serve)
@@ -235,7 +233,7 @@ def _assemble(
     if unfinished.is_empty:
         context.ablation.require_known(extensions.tools.names(), recorder.state.allowed_tools)
     faults = subagents.fault_events(extensions.tools.names(), models.resolve)
-    for event in [*loaded.events, *failed, *refused, *faults, *unusable, *report_hook_faults(base)]:
+    for event in [*loaded.events, *failed, *refused, *faults, *unusable]:
         recorder.append(event)
     parts = EngineParts(
         recorder=recorder,

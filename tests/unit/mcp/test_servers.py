@@ -1,6 +1,7 @@
 """MCP servers: what they offer, how calls are answered, and what becomes of those that misbehave."""
 
 import json
+import math
 import re
 import socket
 import subprocess
@@ -16,12 +17,12 @@ import pytest
 from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.errors import ConfigError, ToolError
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.mcp.late_servers import LateServers
 from tui_agent.mcp.prompts import PromptCommand
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.server_tool import CallServices
 from tui_agent.mcp.servers import McpServers
+from tui_agent.mcp.start_times import StartTimes
 from tui_agent.ports.tool import Answer, ToolResult
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.parts import ImageContent, TextContent
@@ -119,11 +120,6 @@ async def test_changed_tools_are_listed_again_with_another_digest(tmp_path: Path
         ("exits", "it ended with 1: no such option: --mcp. It is off for the rest of this session."),
         ("dies", "it ended with 1: no database here. It is off for the rest of this session."),
         ("floods", "it writes lines to standard output that are not MCP messages: garbage …"),
-        (
-            "untyped",
-            "it sent an answer that is not valid: tools.1.inputSchema.type: Input should be 'object'."
-            " It is off for the rest of this session.",
-        ),
         ("long-line", "it wrote a line of more than 16 MB. It is off for the rest of this session."),
         ("silent", "it did not answer within 1 s. It is off for the rest of this session."),
     ],
@@ -137,6 +133,37 @@ async def test_a_server_that_fails_is_named_with_the_reason(tmp_path: Path, mode
         assert re.sub("(garbage )+.*", "garbage …", runner.fault) == fault
         with pytest.raises(ToolError, match=f"The MCP server {mode} is off"):
             await call(runner, "greet")
+
+
+async def test_an_invalid_tool_is_left_out_and_named(tmp_path: Path) -> None:
+    env = LocalEnvironment(tmp_path)
+    servers = McpServers([server("untyped")], env, str(tmp_path), StartTimes(tmp_path / "times"))
+    async with anyio.create_task_group() as group:
+        group.start_soon(servers.run)
+        with anyio.fail_after(60):
+            await servers.wait_until_settled("")
+        offers = servers.offers()
+        assert [tool.spec.name for _, tool in offers.tools] == ["mcp_untyped_greet"]
+        assert isinstance(await call(servers._runners[0], "greet"), ToolResult)
+        await servers.aclose()
+    await env.aclose()
+    (event,) = offers.events
+    assert isinstance(event, PluginLoaded) and event.left_out == (
+        "The tool list is left out, because its description is not valid: "
+        "inputSchema.type: Input should be 'object'.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"), [("no-prompts", "Method not found"), ("mute-prompts", "did not answer within 5 s")]
+)
+async def test_a_server_that_cannot_list_its_prompts_keeps_its_tools(
+    tmp_path: Path, mode: str, reason: str
+) -> None:
+    async with running(tmp_path, server(mode)) as (runner, _):
+        assert (await call(runner, "greet")).ok and runner.prompts == () and not runner.fault
+        (sentence,) = runner.left_out
+        assert sentence.startswith("Its prompts are left out: ") and reason in sentence
 
 
 async def test_a_program_that_is_not_there_is_not_tried_again(tmp_path: Path) -> None:
@@ -166,13 +193,13 @@ async def test_a_server_that_dies_in_a_call_is_started_again(tmp_path: Path) -> 
 async def test_servers_start_side_by_side_and_tell_what_they_offer(tmp_path: Path) -> None:
     env = LocalEnvironment(tmp_path)
     settings = [server("good"), ServerSettings("gone", "no-such-program"), server("liar"), server("many")]
-    servers = McpServers(settings, env, str(tmp_path), LateServers(tmp_path / "late"))
+    servers = McpServers(settings, env, str(tmp_path), StartTimes(tmp_path / "times"))
     async with anyio.create_task_group() as group:
         assert servers.offers().events == []
         assert servers.explain_absence("mcp_good_greet") == "The MCP server good has not started yet."
         group.start_soon(servers.run)
         with anyio.fail_after(60):
-            await servers.wait_until_settled(60)
+            await servers.wait_until_settled("")
         offers = servers.offers()
         await servers.wait_for_tools(["mcp_good_greet", "mcp_gone_any", "read_file"])
         assert servers.explain_absence("mcp_gone_any").startswith("The MCP server gone is off: The program")
@@ -191,41 +218,63 @@ async def test_servers_start_side_by_side_and_tell_what_they_offer(tmp_path: Pat
     assert await env.aclose() == 0
 
 
-async def test_a_run_waits_only_once_for_a_server_that_never_answers(tmp_path: Path) -> None:
+async def test_a_run_waits_shortly_for_servers_that_do_not_answer_and_only_once(tmp_path: Path) -> None:
     env, silent = LocalEnvironment(tmp_path), server("silent", timeout=60.0)
-    late = LateServers(tmp_path / "late")
+    times = StartTimes(tmp_path / "times")
 
-    async def wait(settings: ServerSettings, limit_s: float) -> str:
-        """Return why the server is not used when the wait has ended."""
-        servers = McpServers([server("good"), settings], env, str(tmp_path), late)
+    async def wait(settings: ServerSettings, prompt: str = "go") -> tuple[list[str], float]:
+        """Return the messages about failed servers, and the seconds that the run waited after the other server."""
+        servers = McpServers([server("good"), settings], env, str(tmp_path), times)
         async with anyio.create_task_group() as group:
             group.start_soon(servers.run)
-            await servers.wait_until_settled(limit_s)
-            events = servers.offers().events
+            await servers._runners[0].settled.wait()
+            began = anyio.current_time()
+            await servers.wait_until_settled(prompt)
+            seconds, events = anyio.current_time() - began, servers.offers().events
             await servers.aclose()
-        (failed,) = [event for event in events if isinstance(event, PluginFailed)] or [None]
-        return "" if failed is None else failed.message
+        return [event.message for event in events if isinstance(event, PluginFailed)], seconds
 
-    assert await wait(silent, 2.0) == "It did not answer within 2 s, so this run does not wait for it"
-    assert (
-        await wait(silent, 600.0)
-        == "It did not answer in time in an earlier run, so this run does not wait for it"
-    )
-    changed = replace(silent, args=(str(SERVER), "chatty"))
-    assert await wait(changed, 600.0) == ""
-    late.add(changed)
-    servers = McpServers([changed], env, str(tmp_path), late)
+    late = ["It has not answered yet. Its tools are used as soon as it answers"]
+    messages, seconds = await wait(silent)
+    assert messages == late and 1.5 < seconds < 4.0
+    messages, seconds = await wait(silent)
+    assert messages == late and seconds < 1.0
+    messages, seconds = await wait(silent, "ask Silent, please")
+    assert messages == late and 9.0 < seconds < 12.0
+    assert (await wait(replace(silent, args=(str(SERVER), "chatty"))))[0] == []
+    await env.aclose()
+
+
+async def test_the_duration_of_a_start_is_remembered(tmp_path: Path) -> None:
+    env, times, settings = LocalEnvironment(tmp_path), StartTimes(tmp_path / "times"), server("good")
+    times.save(settings, math.inf)
+    assert times.patience(settings, "go") == 0.0
+    servers = McpServers([settings], env, str(tmp_path), times)
     async with anyio.create_task_group() as group:
         group.start_soon(servers.run)
-        await servers.wait_for_tools(["mcp_silent_greet"])
-        assert len(servers.offers().tools) == 4 and not late.find([changed])
+        await servers.wait_for_tools(["mcp_good_greet"])
+        assert len(servers.offers().tools) == 4
         await servers.aclose()
+    assert times.patience(settings, "go") > 0.0
     await env.aclose()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "prompt", "patience"),
+    [(0.3, "", 2.0), (1.5, "", 4.5), (5.0, "", 10.0), (11.0, "", 0.0), (11.0, "use GOOD.", 10.0)],
+)
+def test_a_run_waits_longer_for_a_server_that_took_longer(
+    tmp_path: Path, seconds: float, prompt: str, patience: float
+) -> None:
+    times = StartTimes(tmp_path / "times")
+    assert times.patience(server("good"), "goods") == 2.0
+    times.save(server("good"), seconds)
+    assert times.patience(server("good"), prompt) == patience
 
 
 async def test_of_very_many_tools_those_that_a_search_found_are_listed(tmp_path: Path) -> None:
     env = LocalEnvironment(tmp_path)
-    servers, changed = McpServers([server("many")], env, str(tmp_path), LateServers(tmp_path / "late")), []
+    servers, changed = McpServers([server("many")], env, str(tmp_path), StartTimes(tmp_path / "times")), []
 
     def listed() -> list[str]:
         return [tool.spec.name for _, tool in servers.offers().tools if tool.spec.listed]
@@ -233,7 +282,7 @@ async def test_of_very_many_tools_those_that_a_search_found_are_listed(tmp_path:
     async with anyio.create_task_group() as group:
         group.start_soon(servers.run)
         with anyio.fail_after(60):
-            await servers.wait_until_settled(60)
+            await servers.wait_until_settled("")
         servers.on_change = lambda: changed.append(listed())
         assert listed() == ["mcp_many_search_tools"] and len(servers.offers().tools) == 1_001
         _, search = servers.offers().tools[0]
@@ -247,11 +296,11 @@ async def test_of_very_many_tools_those_that_a_search_found_are_listed(tmp_path:
 async def test_an_event_says_that_a_tool_of_the_same_name_has_another_description(tmp_path: Path) -> None:
     env, changed = LocalEnvironment(tmp_path), anyio.Event()
     settings = server("rewords", tmp_path / "changed")
-    servers = McpServers([settings], env, str(tmp_path), LateServers(tmp_path / "late"))
+    servers = McpServers([settings], env, str(tmp_path), StartTimes(tmp_path / "times"))
     async with anyio.create_task_group() as group:
         group.start_soon(servers.run)
         with anyio.fail_after(60):
-            await servers.wait_until_settled(60)
+            await servers.wait_until_settled("")
             before = servers.offers()
             assert len(before.events) == 1 and not servers.offers().events
             servers.on_change = changed.set

@@ -45,7 +45,7 @@ from tui_agent.protocol.events.context import (
     Truncation,
 )
 from tui_agent.protocol.events.model import ModelRetried
-from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded
 from tui_agent.protocol.events.session import ErrorRaised, SessionEnded
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT
@@ -107,8 +107,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run one turn in this process, or in child processes with --retry-crashed; return the exit status."""
     begin = _go_on_command(arguments) if arguments.go_on else _read_prompt(arguments.prompt)
-    arguments.prompt = None
     options = session_options(arguments, client="headless", interactive=False)
+    first = f"/{begin.name} {begin.arguments}" if isinstance(begin, RunCommand) else begin
+    options = replace(options, prompt=first if isinstance(first, str) else None)
     run_once = partial(one_turn, as_json=arguments.json, stream=arguments.stream)
     if arguments.retry_crashed is None:
         return run_once(options, begin)
@@ -328,6 +329,9 @@ class WarningPrinter:
                         self._warn(f"@{mention.reference}: {mention_result(mention, '', '').rstrip('.')}.")
             case PluginFailed() as failed:
                 self._warn(_plugin_warning(failed))
+            case PluginLoaded(plugin=plugin, left_out=left_out):
+                for sentence in left_out:
+                    self._warn(f"MCP server {plugin.removeprefix(MCP_OWNER)}: {sentence}")
             case ErrorRaised(where="agents" | "commands" | "hooks", message=message, hint=hint):
                 self._warn(f"{message} {hint}".rstrip())
             case ModelRetried(message=message, attempt=attempt, wait_s=wait_s):

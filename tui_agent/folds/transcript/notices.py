@@ -25,7 +25,7 @@ from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.hook import HOOK_STOPPED, HookRan
 from tui_agent.protocol.events.job import JobFinished, JobStarted, JobStopper
-from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
+from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import (
     CommandRejected,
@@ -259,6 +259,9 @@ def _on_plugin_loaded(draft: Draft, ev: Envelope, payload: PluginLoaded) -> None
     if payload.while_running:
         given = ", ".join(payload.contributions) or "nothing"
         draft.add_notice(ev, "plugin", "info", (f"The plugin {payload.plugin} was loaded: {given}.",))
+    if payload.left_out:
+        server = payload.plugin.removeprefix(MCP_OWNER)
+        draft.add_notice(ev, "plugin", "warning", (f"MCP server {server}:", *payload.left_out))
 
 
 @NOTICE_HANDLERS.on(PluginUnloaded)

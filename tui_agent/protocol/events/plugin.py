@@ -38,7 +38,8 @@ class PluginLoaded(Payload):
     names what it registered, such as `tool:read_file`.
 
     `settings` are those in its table `[plugins.NAME]` of config.toml, and its keys. `while_running` means that the
-    plugin was loaded during the session because its files are new or changed.
+    plugin was loaded during the session because its files are new or changed. `left_out` has a sentence for each tool or
+    prompt that an MCP server describes wrongly, and that is therefore not offered.
     """
 
     kind: Literal["plugin.loaded"] = "plugin.loaded"
@@ -48,6 +49,7 @@ class PluginLoaded(Payload):
     contributions: tuple[str, ...]
     settings: tuple[SettingInfo, ...] = ()
     while_running: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 class PluginUnloaded(Payload):

@@ -145,6 +145,8 @@ def show_servers(context: AppContext, argument: str) -> None:
             else:
                 names = ", ".join(map(_offer_name, plugin.contributions)) or "nothing"
                 facts.pair(name, f"ready, version {plugin.version or 'unknown'}: {names}", names=16)
+                for sentence in plugin.left_out:
+                    facts.pair("", sentence, "warning", names=16)
 
     show(
         context,

@@ -1,0 +1,46 @@
+"""The seconds that MCP servers took to start, by which a run without a user decides how long to wait for each.
+
+Invariant: a cache: each server has a small file, which can be deleted at any time.
+"""
+
+import hashlib
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from tui_agent.mcp.server_settings import ServerSettings
+
+PATIENCE_S = 2.0
+"""Minimum seconds that a run waits for a server that may answer in time."""
+MAX_PATIENCE_S = 10.0
+SPREAD = 3.0
+"""A start may take this many times as long as the last one."""
+
+
+class StartTimes:
+    """The start times in a folder. A server with other arguments or another address is another one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def patience(self, settings: ServerSettings, prompt: str) -> float:
+        """Return how many seconds a run waits for the server: most if the prompt names it, 0 if it was late the last
+        time. Blocking.
+        """
+        if re.search(rf"\b{re.escape(settings.name)}\b", prompt, re.IGNORECASE):
+            return MAX_PATIENCE_S
+        try:
+            last = float(self._path(settings).read_text())
+        except (OSError, ValueError):
+            return PATIENCE_S
+        return max(PATIENCE_S, min(MAX_PATIENCE_S, SPREAD * last)) if last <= MAX_PATIENCE_S else 0.0
+
+    def save(self, settings: ServerSettings, seconds: float) -> None:
+        """Save the duration of a start; infinity for a server that did not answer. Blocking."""
+        with suppress(OSError):  # without the file, the next run waits as for an unknown server
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._path(settings).write_text(f"{seconds:.1f}")
+
+    def _path(self, settings: ServerSettings) -> Path:
+        words = (settings.name, settings.command, *settings.args, settings.url)
+        return self._folder / hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
