@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Program
+from tui_agent.config import claude_hooks
+from tui_agent.config.small_files import read_small
 
 pytestmark = pytest.mark.e2e
 
@@ -171,10 +173,20 @@ def test_a_projects_hooks_of_claude_code_need_trust(program: Program) -> None:
     assert status != 0 and (program.workspace / "ran").exists()
 
 
-def test_a_run_names_hooks_of_claude_code_that_are_left_out(program: Program) -> None:
+def test_a_run_reads_the_settings_of_claude_code_once_and_names_hooks_that_are_left_out(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[Path] = []
+
+    def read(path: Path) -> str | None:
+        reads.append(path)
+        return read_small(path)
+
+    monkeypatch.setattr(claude_hooks, "read_small", read)
     (program.workspace / "script.yaml").write_text(SCRIPT)
     write_claude_settings(program.home, PreToolUse="exit 2")
     settings = program.home / ".claude" / "settings.json"
     settings.write_text(settings.read_text() + ",")
     done = program.run_in_process("run", "go", "--model", "scripted:script.yaml")
     assert "settings.json: its hooks are left out" in done.stderr
+    assert reads == [settings]

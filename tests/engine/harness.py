@@ -32,6 +32,7 @@ from tui_agent.ports.model import FinishChunk, ModelChunk, ModelClient, ModelReq
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
+from tui_agent.ports.tool_servers import ToolServers
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.effects import Effect, InternalEffect, WriteEffect
@@ -265,6 +266,8 @@ class EngineSetup:
     turn_seconds: float | None = None
     load_changed: Callable[[], ChangedExtensions | None] | None = None
     commands: Mapping[str, SlashCommand] | None = None
+    unusable_commands: Mapping[str, str] = field(default_factory=dict)
+    servers: ToolServers | None = None
 
     def parts(
         self,
@@ -290,6 +293,7 @@ class EngineSetup:
                     self.hooks,
                     recorder.listeners,
                     self.commands or {},
+                    self.unusable_commands,
                 )
             ),
             policy=FakePolicy(self.policy),
@@ -297,6 +301,7 @@ class EngineSetup:
             resolve_model=_resolve,
             tokens=self.tokens or Tokens(calibration=recorder.calibration),
             repomap=self.repomap,
+            tool_servers=self.servers,
             jitter=lambda: 0.0,
             clock=clock,
             ids=self.ids or SequentialIds(),

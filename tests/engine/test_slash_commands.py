@@ -10,6 +10,9 @@ import pytest
 from tests.engine.harness import Bench, EchoTool, Words, running, say
 from tui_agent.config.command_files import CommandFile, load_command_files
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.mcp.server_settings import ServerSettings
+from tui_agent.mcp.servers import McpServers
+from tui_agent.mcp.start_times import StartTimes
 from tui_agent.plugin_host.offers import OfferedSlashCommand
 from tui_agent.ports.command import CommandAnswer, SlashCommand
 from tui_agent.ports.policy import Decision
@@ -20,6 +23,7 @@ from tui_agent.protocol.events.command import CommandRan, OfferedCommand
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.messages import UserMessage
+from tui_agent.workspace.local.environment import LocalEnvironment
 
 
 def plugin_command(function: Callable[[str, SessionStateView], Awaitable[object]]) -> SlashCommand:
@@ -95,6 +99,29 @@ async def test_an_unknown_one_is_refused_with_the_nearest_name(tmp_path: Path) -
         rejected = (await bench.until("command.rejected")).payload
     assert isinstance(rejected, CommandRejected)
     assert (rejected.reason, rejected.hint) == ("There is no command /standdup.", "Did you mean /standup?")
+
+
+async def test_the_command_of_a_file_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) -> None:
+    faults = {"big": "commands/big.md is larger than 1 MiB."}
+    async with running(tmp_path, [], unusable_commands=faults) as bench:
+        bench.submit(RunCommand(name="big"))
+        first = (await bench.until("command.rejected")).payload
+        bench.submit(SubmitPrompt(text="/big now"))
+        second = (await bench.until("command.rejected")).payload
+    for rejected in first, second:
+        assert isinstance(rejected, CommandRejected)
+        assert (rejected.reason, rejected.hint) == ("There is no command /big.", faults["big"])
+
+
+async def test_the_command_of_a_server_that_does_not_run_is_refused_with_the_reason(tmp_path: Path) -> None:
+    servers = McpServers(
+        [ServerSettings("notes", "none")], LocalEnvironment(tmp_path), "", StartTimes(tmp_path)
+    )
+    async with running(tmp_path, [], servers=servers) as bench:
+        bench.submit(RunCommand(name="notes:day"))
+        rejected = (await bench.until("command.rejected")).payload
+    assert isinstance(rejected, CommandRejected)
+    assert rejected.hint == "The MCP server notes has not started yet."
 
 
 class Shell(EchoTool):
@@ -197,11 +224,11 @@ def test_a_file_that_is_no_command_is_told_and_the_others_are_loaded(tmp_path: P
         ("fine", "Do it"),
         ("git:log", "Log."),
     ]
-    assert [fault.partition(str(folder))[2] for fault in user.faults] == [
-        "/bytes.md is not UTF-8 text (byte 0).",
-        "/large.md is larger than 1 MiB.",
-        "/long.md is not used: it has more than 100,000 characters.",
-        "/odd name.md is not used: a command's name may contain only letters, digits, - and _.",
+    assert [(name, fault.partition(str(folder))[2]) for name, fault in user.faults] == [
+        ("bytes", "/bytes.md is not UTF-8 text (byte 0)."),
+        ("large", "/large.md is larger than 1 MiB."),
+        ("long", "/long.md is not used: it has more than 100,000 characters."),
+        ("odd name", "/odd name.md is not used: a command's name may contain only letters, digits, - and _."),
     ]
     assert project.commands == () and project.faults == ()
 

@@ -53,11 +53,14 @@ class CommandFile:
 
 @dataclass(frozen=True, slots=True)
 class CommandFiles:
-    """The commands of the user or of the project, and a sentence about each file that cannot be used."""
+    """The commands of the user or of the project, and why other files cannot be used.
+
+    `faults` are pairs of a command's name and a sentence.
+    """
 
     owner: str
     commands: tuple[CommandFile, ...] = ()
-    faults: tuple[str, ...] = ()
+    faults: tuple[tuple[str, str], ...] = ()
 
 
 def load_command_files(
@@ -82,7 +85,7 @@ def _parse(owner: str, files: Iterator[tuple[str, str, str | ConfigError]]) -> C
         elif len(commands) == MAX_COMMANDS:
             fault = f"{source} is left out: there are more than {MAX_COMMANDS} commands."
         if fault:
-            faults.append(fault)
+            faults.append((name, fault))
             continue
         assert isinstance(text, str)
         if name in commands:
@@ -110,13 +113,14 @@ def _read_folder(folder: Path) -> Iterator[tuple[str, str, str | ConfigError]]:
         yield "", str(folder), ConfigError(f"{folder} cannot be read: {error.strerror}.")
         return
     for path in paths:
+        name = _command_name(str(path.relative_to(folder)))
         try:
             text = read_small(path)
         except ConfigError as error:
-            yield "", str(path), error
+            yield name, str(path), error
             continue
         if text is not None:
-            yield _command_name(str(path.relative_to(folder))), str(path), text
+            yield name, str(path), text
 
 
 def _read_project(project: ProjectFiles | None) -> Iterator[tuple[str, str, str | ConfigError]]:
@@ -134,7 +138,7 @@ def _read_project_folder(project: ProjectFiles, below: str) -> Iterator[tuple[st
         try:
             text = project.read_text(file.name)
         except ConfigError as error:
-            yield "", file.name, error
+            yield _command_name(name), file.name, error
             continue
         if text is not None:
             yield _command_name(name), file.name, text

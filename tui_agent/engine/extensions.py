@@ -29,6 +29,8 @@ class Extensions:
     listeners: Sequence[EventListener] = ()
     commands: Mapping[str, SlashCommand] = field(default_factory=dict)
     """The slash commands that run in the engine, by name."""
+    unusable_commands: Mapping[str, str] = field(default_factory=dict)
+    """Why a command file cannot be used, by the command's name."""
 
 
 @dataclass(frozen=True, slots=True)

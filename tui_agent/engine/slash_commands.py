@@ -49,7 +49,8 @@ class SlashCommands:
         if not isinstance(command, SubmitPrompt) or not command.text.startswith("/"):
             return command
         name, _, arguments = command.text.strip().removeprefix("/").partition(" ")
-        if name not in self._parts.extensions.value.commands:
+        extensions = self._parts.extensions.value
+        if name not in extensions.commands and name not in extensions.unusable_commands:
             return command
         return RunCommand(id=command.id, name=name, arguments=arguments.strip())
 
@@ -58,9 +59,9 @@ class SlashCommands:
         recorder, known = self._parts.recorder, self._parts.extensions.value.commands
         found = known.get(command.name)
         if found is None:
-            near = similar_names(command.name, known)
-            hint = f"Did you mean /{' or /'.join(near)}?" if near else ""
-            self._refuse(command, f"There is no command /{command.name}.", hint)
+            self._refuse(
+                command, f"There is no command /{command.name}.", self._explain_absence(command.name)
+            )
             return
         try:
             with guard_plugin(f"The command /{command.name}", PluginError):
@@ -105,6 +106,21 @@ class SlashCommands:
                 fault = ErrorRaised(where=f"command /{name}", message=error.message, hint=error.hint)
                 self._guard_store(partial(self._parts.recorder.append, fault))
             return ()
+
+    def _explain_absence(self, name: str) -> str:
+        """Return why there is no such command, or which one the user may mean; empty if nothing is known."""
+        extensions, servers = self._parts.extensions.value, self._parts.tool_servers
+        if fault := extensions.unusable_commands.get(name):
+            return fault
+        server = name.partition(":")[0]
+        if (
+            servers is not None
+            and server in servers.names
+            and (reason := servers.explain_absence(servers.resource_tool(server)))
+        ):
+            return reason
+        near = similar_names(name, extensions.commands)
+        return f"Did you mean /{' or /'.join(near)}?" if near else ""
 
     def _send(self, message: UserMessageReceived, command: RunCommand, group: TaskGroup) -> None:
         """Start a turn with the message, or queue it while a turn runs."""

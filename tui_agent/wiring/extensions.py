@@ -38,21 +38,28 @@ class ExtensionBuilder:
         self._context = context
         self._servers = servers
         self._files: tuple[CommandFiles, ...] = ()
+        self._hook_faults: tuple[str, ...] = ()
 
     def build(self, loaded: LoadedPlugins) -> tuple[Extensions, Sequence[Payload]]:
-        """Return the extensions, and the events that report refused tools and changed slash commands."""
+        """Return the extensions, and the events that report refused tools, faulty hooks and changed slash commands."""
         served = self._servers.offers()
         tools, failed = build_tool_registry(loaded, served.tools, self._context.ablation)
         commands, events = self._load_commands(loaded, served)
+        hooks, faults = build_hooks(self._base, loaded, self._env)
+        new_faults = [fault for fault in faults if fault not in self._hook_faults]
+        self._hook_faults = faults
+        unusable = {name: fault for files in self._files for name, fault in files.faults}
         extensions = Extensions(
             tools,
             self._context.middlewares(tools, loaded),
             agent_factories(loaded),
-            build_hooks(self._base, loaded, self._env),
+            hooks,
             build_listeners(loaded, self._recorder.append),
             commands,
+            unusable,
         )
-        return extensions, (*served.events, *failed, *events)
+        refused = (ErrorRaised(where="hooks", message=fault) for fault in new_faults)
+        return extensions, (*served.events, *failed, *events, *refused)
 
     def load_changed(self) -> ChangedExtensions | None:
         """Load the plugins and command files that have changed, and use what MCP servers offer now.
@@ -99,5 +106,5 @@ class ExtensionBuilder:
         faults = [fault for files in self._files for fault in files.faults if fault not in told]
         return commands, [
             *(CommandsOffered(owner=owner, items=items.get(owner, ())) for owner in changed),
-            *(ErrorRaised(where="commands", message=fault) for fault in faults),
+            *(ErrorRaised(where="commands", message=fault) for _, fault in faults),
         ]

@@ -28,21 +28,26 @@ from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.hook import HookSource
 from tui_agent.protocol.events.plugin import PluginFailed
-from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.hook_command import HookCommand, parse_answer
 
 PROJECT_CHANGED = "The project's files changed since you trusted them. Run `tui-agent trust` to review them."
 
 
-def build_hooks(base: StartupContext, loaded: LoadedPlugins, env: Environment) -> tuple[Hook, ...]:
-    """Return all hooks in the order in which they run: the user's, the project's, then those of plugins."""
+def build_hooks(
+    base: StartupContext, loaded: LoadedPlugins, env: Environment
+) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+    """Return all hooks in the order in which they run: the user's, the project's, then those of plugins.
+
+    The second value has a sentence for each hook in Claude Code's settings that cannot be used.
+    """
     variables, config = _hook_only_variables(base), base.config
+    claude = load_claude_hooks(config.paths, config.project)
     candidates: list[tuple[HookSettings, HookSource, HookCommand, Callable[[str], str]]] = []
     for settings, source in config.hooks:
         candidates.append((settings, source, HookCommand(env, settings.command, variables), str))
     claude_variables = {**variables, "CLAUDE_PROJECT_DIR": env.root}
-    for settings, source in load_claude_hooks(config.paths, config.project).hooks:
+    for settings, source in claude.hooks:
         command = HookCommand(
             env, settings.command, claude_variables, describe=describe_event, read=read_answer
         )
@@ -63,13 +68,7 @@ def build_hooks(base: StartupContext, loaded: LoadedPlugins, env: Environment) -
         Hook(offered.event, f"plugin {offered.owner}", "plugin", partial(ask_plugin_function, offered))
         for offered in loaded.asked
     )
-    return (*commands, *functions)
-
-
-def report_hook_faults(base: StartupContext) -> list[ErrorRaised]:
-    """Return an event for each hook in Claude Code's settings that cannot be used."""
-    faults = load_claude_hooks(base.config.paths, base.config.project).faults
-    return [ErrorRaised(where="hooks", message=fault) for fault in faults]
+    return (*commands, *functions), claude.faults
 
 
 def _hook_only_variables(base: StartupContext) -> dict[str, str]:
