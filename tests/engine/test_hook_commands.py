@@ -35,8 +35,10 @@ BAD_HOOKS = {
     "answers in another form": ("echo '{\"hookSpecificOutput\": {}}'", "unknown field 'hookSpecificOutput'"),
     "says what nobody knows": ('echo \'{"decision": "maybe"}\'', "'decision' has an invalid value"),
     "prints half a pair": ('printf \'{"reason": "\\\\ud800"}\'', "not JSON"),
-    "prints 100 MB": ("head -c 100000000 /dev/zero", "more than 1 MiB"),
-    "prints 100 MB of errors": ("head -c 100000000 /dev/zero >&2; exit 7", "ended with 7"),
+    "prints 100 MB": ("head -c 100000000 /dev/zero", "wrote more than 1 MiB"),
+    "prints 100 MB of errors": ("head -c 100000000 /dev/zero >&2; exit 7", "wrote more than 1 MiB"),
+    "prints without end": ("yes", "stopped, because it wrote more than 1 MiB"),
+    "prints errors without end": ("yes >&2", "stopped, because it wrote more than 1 MiB"),
     "nests": (f"{sys.executable} -c 'print(\"[\" * 100000)'", "not JSON"),
     "hangs": ("sleep 1000 & echo $! > pid; sleep 1000", "stopped after 0.3 s"),
 }

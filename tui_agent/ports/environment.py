@@ -38,6 +38,10 @@ class ExecSpec:
     tail_bytes: int = 0
     """Number of the `max_output` bytes that are kept from the end of the output; bytes in the middle are dropped."""
     stdin: bytes = b""
+    max_written_bytes: int | None = None
+    """End the program when it has written more bytes, of output and standard error together; None: let it go on. Only
+    local environments do.
+    """
     max_stderr_bytes: int | None = None
     """Maximum bytes of standard error to keep separately in `ExecResult.stderr`; None: merge it into the output."""
     unsandboxed: bool = False
@@ -87,12 +91,12 @@ MAX_NAMED_FILES = 5
 class ExecResult:
     """The result of a program. `exit_code` is None if the program was killed; `outcome` then gives the reason.
 
-    `output` is the collected output. `outcome` is `not_found` if there is no such program or folder, and `failed` if
-    the program exists but could not start. `blocked` is a sentence about what the sandbox probably refused, or empty.
+    `output` is the collected output. `outcome` is `not_found` if there is no such program or folder, `failed` if
+    the program exists but could not start, and `flooded` if it wrote more than it may. `blocked` is a sentence about what the sandbox probably refused, or empty.
     """
 
     exit_code: int | None
-    outcome: Literal["exited", "timeout", "cancelled", "not_found", "failed"]
+    outcome: Literal["exited", "timeout", "flooded", "cancelled", "not_found", "failed"]
     output: bytes
     dropped_bytes: int
     duration_ms: float

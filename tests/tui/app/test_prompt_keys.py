@@ -179,6 +179,14 @@ def test_esc_and_enter_in_one_go_are_alt_enter_and_one_after_the_other_two_keys(
     assert keys_of("\x1b", "\r") == ["escape", "enter"]
 
 
+def test_ctrl_alt_and_a_letter_is_one_key_and_esc_then_ctrl_and_a_letter_two() -> None:
+    assert keys_of("\x1b\x18") == ["alt+ctrl+x"]
+    assert keys_of("\x1b\x03") == ["alt+ctrl+c"]
+    assert keys_of("\x1b\x7f") == ["ctrl+w"]
+    assert keys_of("\x1b", "\x03") == ["escape", "ctrl+c"]
+    assert keys_of("\x1b\x03\x1b\x03") == ["escape", "ctrl+c", "escape", "ctrl+c"]
+
+
 WHITE = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
 
 

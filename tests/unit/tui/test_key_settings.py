@@ -110,7 +110,9 @@ def test_where_one_key_is_given_twice_none_of_both_actions_gets_it() -> None:
     assert keys.actions == ACTIONS
 
 
-@pytest.mark.parametrize("key", ["ctrl+shift+t", "ctrl+comma", "super+t", "ctrl+i", "alt+shift+enter"])
+@pytest.mark.parametrize(
+    "key", ["ctrl+shift+t", "ctrl+comma", "super+t", "ctrl+i", "alt+ctrl+i", "alt+shift+enter"]
+)
 def test_a_key_that_not_every_terminal_sends_is_named_and_the_default_works_too(key: str) -> None:
     assert needs_protocol(key)
     keys = apply_key_settings({"palette": key})
@@ -125,7 +127,7 @@ def test_a_default_that_another_action_took_does_not_come_back() -> None:
     assert keys_of("todo", settings) == ("ctrl+p",)
 
 
-@pytest.mark.parametrize("key", ["ctrl+t", "alt+x", "f9", "ctrl+f5", "x", "shift+x", "slash", "enter", "shift+tab", "alt+enter"])  # fmt: skip
+@pytest.mark.parametrize("key", ["ctrl+t", "alt+x", "alt+ctrl+x", "f9", "ctrl+f5", "x", "shift+x", "slash", "enter", "shift+tab", "alt+enter"])  # fmt: skip
 def test_keys_that_every_terminal_sends_need_nothing(key: str) -> None:
     assert not needs_protocol(key)
 

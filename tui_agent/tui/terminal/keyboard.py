@@ -145,7 +145,13 @@ class Keyboard(XTermParser):
         if not data:
             return
         if len(data) == 2 and not after_esc:
-            yield from super().feed(data)
+            is_pair = data[0] == ESC and data[1] < " " and data[1] != ESC and data not in ANSI_SEQUENCES_KEYS
+            for message in super().feed(data[1] if is_pair else data):
+                if is_pair and isinstance(message, Key) and message.key.startswith("ctrl+"):
+                    # Textual drops the Alt: Ctrl+Alt+C would interrupt.
+                    yield Key(f"alt+{message.key}", None)
+                else:
+                    yield message
             return
         if after_esc and self._alone.search(ESC + data[:1]):
             yield from self._release_esc()

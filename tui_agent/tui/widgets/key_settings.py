@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from string import ascii_lowercase
 from typing import Final, NamedTuple
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
@@ -35,7 +36,7 @@ _SENT: Final = frozenset(
     for keys in ANSI_SEQUENCES_KEYS.values()
     if isinstance(keys, tuple)
     for key in keys
-) | {ALT_ENTER, "space"}
+) | {ALT_ENTER, "space", *(f"alt+ctrl+{letter}" for letter in set(ascii_lowercase) - set("hijm"))}
 """Keys that every terminal sends, besides characters. Other keys need the kitty keyboard protocol."""
 BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "prompt": ("transcript", "app"),

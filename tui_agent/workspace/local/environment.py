@@ -159,6 +159,7 @@ class LocalEnvironment(WorkspaceFiles):
             newest=spec.tail_bytes,
             stdin=spec.stdin,
             errors=spec.max_stderr_bytes,
+            max_written=spec.max_written_bytes,
         )
 
     async def open_command(self, spec: ExecSpec) -> PipedProcess:

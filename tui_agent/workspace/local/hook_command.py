@@ -67,6 +67,7 @@ class HookCommand:
             max_output=MAX_ANSWER_BYTES,
             stdin=to_json(self._describe(event)) + b"\n",
             max_stderr_bytes=MAX_ERROR_BYTES,
+            max_written_bytes=MAX_ANSWER_BYTES,
             unsandboxed=True,
             allow_network=True,
         )
@@ -85,14 +86,15 @@ def _read_reply(result: ExecResult, event: JsonMap, read: AnswerReader) -> HookR
     code = result.exit_code
     if result.outcome == "timeout":
         return HookReply(fault=f"The hook was {result.message} (its time limit).")
+    if result.outcome == "flooded":
+        limit = MAX_ANSWER_BYTES >> 20
+        return HookReply(fault=f"The hook was stopped, because it wrote more than {limit} MiB.")
     if result.outcome != "exited":
         return HookReply(fault=f"The hook could not be run: {result.message}")
     if code is None or code not in (0, DENY_EXIT_CODE):
         reason = result.message or f"ended with {code}"
         last_line = error_text.splitlines()[-1] if error_text else ""
         return HookReply(fault=f"The hook {reason}{': ' + last_line if last_line else ''}.", exit_code=code)
-    if result.dropped_bytes and code == 0:
-        return HookReply(fault=f"The hook printed more than {MAX_ANSWER_BYTES >> 20} MiB.", exit_code=code)
     answer = read(event, code, result.output, error_text)
     if isinstance(answer, str):
         return HookReply(fault=f"The hook's output is not a valid answer: {answer}.", exit_code=code)

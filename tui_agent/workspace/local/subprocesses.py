@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
+from functools import partial
 from typing import Literal, Protocol
 
 import anyio
@@ -48,6 +49,7 @@ class Command:
     newest: int = 0
     stdin: bytes = b""
     errors: int | None = None
+    max_written: int | None = None
     descriptors: Mapping[int, int] = field(default_factory=dict)
     """Additional descriptors for the program, keyed by the number that it expects."""
     is_wrapper: bool = False
@@ -98,10 +100,11 @@ class OutputCollector:
         self._sink = sink
         self._first = bytearray()
         self._last = bytearray()
-        self._size = 0
+        self.size = 0
+        """Number of bytes of output so far."""
 
     def add(self, data: bytes) -> None:
-        self._size += len(data)
+        self.size += len(data)
         remaining = data
         if len(self._first) < self._room:
             room = self._room - len(self._first)
@@ -116,7 +119,7 @@ class OutputCollector:
     @property
     def dropped(self) -> int:
         """Number of bytes of output that were not collected."""
-        return self._size - len(self._first) - min(len(self._last), self._newest)
+        return self.size - len(self._first) - min(len(self._last), self._newest)
 
     @property
     def cut_offset(self) -> int:
@@ -153,7 +156,7 @@ async def run_command(
         try:
             if on_start is not None:
                 on_start(program.limits)
-            outcome = await _wait_for_end(program, streams, command.timeout, grace)
+            outcome = await _wait_for_end(program, streams, command, grace)
         finally:
             program.close()
     finally:
@@ -163,8 +166,8 @@ async def run_command(
     if command.is_wrapper and code is not None and code in SIGNAL_CODES:
         code = 128 - code  # the wrapper reports a signal as a shell does
     return ExecResult(
-        exit_code=None if outcome == "timeout" else _shell_code(code),
-        outcome="timeout" if outcome == "timeout" else "exited",
+        exit_code=_shell_code(code) if outcome == "exited" else None,
+        outcome=outcome,
         output=collector.output(),
         dropped_bytes=collector.dropped,
         cut_offset=collector.cut_offset,
@@ -244,32 +247,44 @@ def start_failure(outcome: Literal["not_found", "failed"], message: str) -> Exec
 
 
 async def _wait_for_end(
-    child: RunningProgram, streams: Mapping[int, OutputCollector], timeout: float | None, timeout_grace: float
-) -> str:
-    """Read output until the program ends or times out, then end its remaining processes.
+    child: RunningProgram, streams: Mapping[int, OutputCollector], command: Command, timeout_grace: float
+) -> Literal["exited", "timeout", "flooded"]:
+    """Read output until the program ends, times out or writes too much, then end its remaining processes.
 
-    Return the outcome: "exited", "timeout" or "cancelled".
+    Return the outcome.
     """
-    outcome, grace = "cancelled", CANCEL_GRACE_S
+    timeout, grace, is_timeout = command.timeout, CANCEL_GRACE_S, False
+
+    def is_flooded() -> bool:
+        written = sum(collector.size for collector in streams.values())
+        return command.max_written is not None and written > command.max_written
+
     try:
         with anyio.move_on_after(math.inf if timeout is None else timeout) as scope:
+
+            def take(collector: OutputCollector, data: bytes) -> None:
+                collector.add(data)
+                if is_flooded():
+                    scope.cancel()
+
             async with anyio.create_task_group() as group:
                 for read_end, collector in streams.items():
-                    group.start_soon(_read, read_end, collector)
+                    group.start_soon(_read, read_end, partial(take, collector))
                 await child.wait()
                 group.cancel_scope.deadline = anyio.current_time() + _FINAL_OUTPUT_S
-            outcome = "exited"
         if scope.cancelled_caught:
-            outcome, grace = "timeout", timeout_grace
+            is_timeout, grace = True, timeout_grace
     finally:
         with anyio.move_on_after(CLEANUP_LIMIT_S, shield=True):
             await child.end(grace)
             for read_end, collector in streams.items():
                 _drain(read_end, collector)
-    return outcome
+    if is_flooded():
+        return "flooded"
+    return "timeout" if is_timeout else "exited"
 
 
-async def _read(read_end: int, collector: OutputCollector) -> None:
+async def _read(read_end: int, take: Callable[[bytes], None]) -> None:
     while True:
         await anyio.wait_readable(read_end)
         try:
@@ -278,7 +293,7 @@ async def _read(read_end: int, collector: OutputCollector) -> None:
             continue
         if not data:
             return
-        collector.add(data)
+        take(data)
 
 
 def _drain(read_end: int, collector: OutputCollector) -> None:
@@ -301,6 +316,8 @@ def describe_end(outcome: str, returncode: int | None, timeout: float | None) ->
     """Return how a program ended, if not by itself; `returncode` is negative for a signal."""
     if outcome == "timeout":
         return f"stopped after {timeout:g} s"
+    if outcome == "flooded":
+        return "stopped, because it wrote too much"
     if returncode is not None and returncode < 0:
         try:
             return f"ended by {signal.Signals(-returncode).name}"
