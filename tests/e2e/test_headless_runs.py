@@ -56,6 +56,25 @@ def test_a_plain_run_prints_the_answer_and_the_result_lines(program: Program, mo
     assert re.fullmatch(r"session: ses_\w{16}", session)
 
 
+def test_a_note_is_saved_in_the_data_folder_that_nobody_chose(program: Program) -> None:
+    answers = script(
+        program.home,
+        "answers: [{calls: [{write_note: {title: Releases, text: On Tuesdays.}}]}, {text: Noted.}]",
+    )
+    done = subprocess.run(
+        [*program.command, "run", "note it", "-m", answers, "--policy", "bypass"],
+        capture_output=True,
+        text=True,
+        env=program.environment,
+        cwd=program.workspace,
+        timeout=90,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    [note] = (program.home / ".local/share/tui-agent/notes").glob("*/*.md")
+    assert note.read_text() == "# Releases\n\nOn Tuesdays.\n"
+
+
 def test_json_prints_every_event_as_it_stands_in_the_log(program: Program, mock: tuple[str, ...]) -> None:
     done = program.run("run", "go scenario-tools", "--json", *mock)
     assert done.returncode == 0

@@ -6,6 +6,7 @@ Invariant: an error in the user's or a trusted project's files prevents the star
 from collections.abc import Sequence
 from pathlib import Path
 
+from tui_agent.config.note_files import notes_folder
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.errors import ConfigError
 from tui_agent.plugin_host.offers import OfferedPolicyTable
@@ -46,7 +47,8 @@ class ReloadingPolicy(RulePolicy):
         self._base = base
         self._path = base.config.paths.config_dir / RULES_FILE
         self._stamp = _file_stamp(self._path)
-        super().__init__(load_rules(base), own=_own_folders(base), catalog=catalog)
+        self._notes = _notes(base)
+        super().__init__(load_rules(base), own=_own_folders(base), notes=self._notes, catalog=catalog)
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         self._reload()
@@ -65,7 +67,7 @@ class ReloadingPolicy(RulePolicy):
             rules = load_rules(self._base)
         except ConfigError:
             rules = tuple(rule for rule in self.rules if rule.verdict != "allow")
-        super().__init__(rules, own=_own_folders(self._base), catalog=self._catalog)
+        super().__init__(rules, own=_own_folders(self._base), notes=self._notes, catalog=self._catalog)
 
 
 def _file_stamp(path: Path) -> tuple[int, int, int] | None:
@@ -77,12 +79,19 @@ def _file_stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def make_policy(rule_list: Sequence[Rule], base: StartupContext, catalog: Catalog) -> RulePolicy:
-    """Make a policy with the rules `rule_list`, in which no agent may write to tui-agent's own folders."""
-    return RulePolicy(rule_list, own=_own_folders(base), catalog=catalog)
+    """Make a policy with the rules `rule_list`, in which no agent may write to tui-agent's own folders.
+
+    The folder of the project's notes is an exception.
+    """
+    return RulePolicy(rule_list, own=_own_folders(base), notes=_notes(base), catalog=catalog)
 
 
 def _own_folders(base: StartupContext) -> tuple[str, str]:
     return str(base.config.paths.config_dir), str(base.store.root)
+
+
+def _notes(base: StartupContext) -> str:
+    return str(notes_folder(base.config).resolve())
 
 
 def load_rules(base: StartupContext) -> tuple[Rule, ...]:

@@ -126,6 +126,17 @@ def test_a_fork_may_write_in_its_own_folder_below_its_session_and_nowhere_else_t
     )
 
 
+def test_the_projects_notes_may_be_written_and_nothing_else_in_the_data_folder() -> None:
+    data = "/home/ada/.local/share/tui-agent"
+    policy = RulePolicy(own=[f"{data}/sessions"], notes=f"{data}/notes/app-1")
+    facts = PolicyFacts("/srv/app", "ask")
+    verdicts = {
+        path: policy.decide("write_note", (WriteEffect(path=f"{data}/{path}"),), facts).verdict
+        for path in ("notes/app-1/a.md", "notes/app-1/.git/config", "notes/b-2/a.md", "state.json", "notes/app-1/../x")
+    }
+    assert verdicts == dict.fromkeys(verdicts, "deny") | {"notes/app-1/a.md": "ask"}
+
+
 def test_files_of_the_version_control_may_be_read() -> None:
     assert decide(ReadEffect(path=".git/HEAD")).verdict == "allow"
     assert decide(WriteEffect(path=".gitignore"), "accept-edits").verdict == "allow"

@@ -39,7 +39,7 @@ class RulePolicy:
     """A `ports.policy.Policy` based on rules.
 
     `user_rules` apply to every session in their workspace. `own` are absolute paths of the product's configuration and
-    data folders, which no agent may write. `catalog` holds the known programs; the default is the built-in one.
+    data folders, which no agent may write, except for `notes`, the folder of the project's notes. `catalog` holds the known programs; the default is the built-in one.
     """
 
     def __init__(
@@ -47,10 +47,11 @@ class RulePolicy:
         user_rules: Iterable[Rule | str] = (),
         *,
         own: Iterable[str] = (),
+        notes: str = "",
         catalog: Catalog | None = None,
     ) -> None:
         self.rules = tuple(rule if isinstance(rule, Rule) else parse_rule(rule) for rule in user_rules)
-        self._guards = Guards(own)
+        self._guards = Guards(own, notes)
         self._catalog = catalog or built_in_catalog()
         self._indexes: dict[tuple[tuple[str, ...], str | None], RuleIndex] = {}
 

@@ -80,11 +80,13 @@ def _from_home(path: str) -> str:
 class Guards:
     """The guards that protect files, which no profile lifts.
 
-    `own` are the absolute paths of the product's configuration and data folders.
+    `own` are the absolute paths of the product's configuration and data folders, `notes` is the one of the project's
+    notes, which the agent may write although they lie in the data folder.
     """
 
-    def __init__(self, own: Iterable[str] = ()) -> None:
+    def __init__(self, own: Iterable[str] = (), notes: str = "") -> None:
         self._own = tuple(posixpath.normpath(path) for path in own)
+        self._notes = notes and posixpath.normpath(notes)
         self._data = _places()
 
     def is_secret(self, at: Place, *, pattern: bool = False) -> bool:
@@ -107,9 +109,12 @@ class Guards:
         paths = spellings(at.absolute)
         if not _adds_nothing(at):
             paths |= spellings(posixpath.normpath(at.given or "."))
-        for path in paths:
-            if data.protected.contains(path) or (not at.inside and data.protected_outside.contains(path)):
-                return "protected"
+        if any(data.protected.contains(path) for path in paths):
+            return "protected"
+        if self._notes and _lies_below(at.absolute, self._notes):
+            return ""
+        if not at.inside and any(data.protected_outside.contains(path) for path in paths):
+            return "protected"
         if any(_lies_below(at.absolute, folder) for folder in self._own) and not self._is_in_fork(at, facts):
             return "protected"
         return "system" if self._is_system(at, facts) else ""
