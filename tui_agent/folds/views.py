@@ -38,7 +38,7 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, CheckpointRestoreStarted
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.events.turn import UserMessageReceived, UserShellStarted, UserSteered
 from tui_agent.protocol.ids import MAIN_AGENT, SessionId
 
 ViewName: TypeAlias = Literal[
@@ -68,6 +68,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
 }
 """The event classes that each fold handles, for folds that handle few. No other event is passed to such a fold."""
 
+_USER_EVENTS: Final = (UserMessageReceived, UserSteered, UserShellStarted)
 _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
     (
         PluginLoaded,
@@ -77,7 +78,7 @@ _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
         CheckpointRestoreStarted,
         CheckpointRestored,
         SessionHeadMoved,
-        UserMessageReceived,
+        *_USER_EVENTS,
     )
 )
 """Event classes from which `Views` itself stores data."""
@@ -138,8 +139,8 @@ class Views:
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
         self.faults: dict[tuple[str, str], FoldFault] = {}
         """The first fault of each fold at each kind of event."""
-        self.prompts: list[str] = []
-        """The user's messages that were not added to the history of the prompt yet."""
+        self.prompts: list[tuple[int, str]] = []
+        """The user's messages and shell lines, with their event numbers, that the history of the prompt lacks yet."""
         self.seq = -1
         self.last_kind = ""
         self.last_event_time = 0.0
@@ -218,7 +219,7 @@ class Views:
         for name, projection in self._folds:
             if name not in ("state", "meter", "todo"):
                 self._apply_to(name, projection, record)
-        if isinstance(record.payload, PluginLoaded | PluginUnloaded | PluginFailed | UserMessageReceived):
+        if isinstance(record.payload, (PluginLoaded, PluginUnloaded, PluginFailed, *_USER_EVENTS)):
             self._store_event(record.seq, record.payload)
 
     def apply_on_branch(self, record: Record) -> None:
@@ -291,8 +292,10 @@ class Views:
             case CheckpointRestored():
                 self.newest_restore, self.restore_seq = payload, seq
                 self.restore_target_seq = self._restore_target
-            case UserMessageReceived():
-                self.prompts.append(payload.command or text_preview(payload.text))
+            case UserShellStarted():
+                self.prompts.append((seq, f"{'!!' if payload.hidden else '!'}{payload.command}"))
+            case UserMessageReceived() | UserSteered():
+                self.prompts.append((seq, payload.command or text_preview(payload.text)))
             case _:
                 pass
 

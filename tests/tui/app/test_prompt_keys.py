@@ -21,8 +21,16 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
     Unqueue,
 )
-from tui_agent.protocol.events.session import WorkspaceMoved
-from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued
+from tui_agent.protocol.events.session import SessionHeadMoved, WorkspaceMoved
+from tui_agent.protocol.events.turn import (
+    TurnFinished,
+    TurnStarted,
+    UserMessageReceived,
+    UserQueued,
+    UserShellFinished,
+    UserShellStarted,
+    UserSteered,
+)
 from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.terminal.keyboard import BackgroundReported, Keyboard
 
@@ -36,6 +44,37 @@ async def test_enter_sends_and_empties_the_prompt() -> None:
         [command] = driven.session.submitted
         assert isinstance(command, SubmitPrompt) and command.text == "fix the test"
         assert driven.app.prompt.editor.text == ""
+
+
+async def test_the_next_start_finds_what_was_sent_each_once_also_after_an_undo() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        end = driven.session.records[-1].seq
+        for number, text in enumerate(("fix the test", "/status", "and the docs", "!ls", "fix the test")):
+            await driven.type(text)
+            await driven.press("enter")
+            match text[0]:
+                case "!":
+                    driven.session.feed(
+                        UserShellStarted(command="ls"),
+                        UserShellFinished(command="ls", output="", exit_code=0, duration_ms=1.0),
+                    )
+                case "a":
+                    driven.session.feed(UserSteered(text=text))
+                case "f":
+                    driven.session.feed(
+                        UserMessageReceived(text=text),
+                        TurnStarted(turn=number),
+                        TurnFinished(turn=number, reason="finished"),
+                    )
+            await driven.settle()
+        sent = ["and the docs", "!ls", "fix the test"]
+        driven.session.feed(
+            SessionHeadMoved(to_seq=end, from_seq=driven.session.records[-1].seq, reason="undo")
+        )
+        await driven.settle()
+        history = driven.app.prompt.editor.history_of_messages
+        await driven.until(lambda: history.load() == sent)
+        assert history.path is not None and len(history.path.read_text().splitlines()) == 4
 
 
 async def burst(driven: Driven, *reads: str) -> None:

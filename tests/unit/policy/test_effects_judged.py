@@ -132,7 +132,13 @@ def test_the_projects_notes_may_be_written_and_nothing_else_in_the_data_folder()
     facts = PolicyFacts("/srv/app", "ask")
     verdicts = {
         path: policy.decide("write_note", (WriteEffect(path=f"{data}/{path}"),), facts).verdict
-        for path in ("notes/app-1/a.md", "notes/app-1/.git/config", "notes/b-2/a.md", "state.json", "notes/app-1/../x")
+        for path in (
+            "notes/app-1/a.md",
+            "notes/app-1/.git/config",
+            "notes/b-2/a.md",
+            "state.json",
+            "notes/app-1/../x",
+        )
     }
     assert verdicts == dict.fromkeys(verdicts, "deny") | {"notes/app-1/a.md": "ask"}
 

@@ -107,11 +107,13 @@ class DraftKeeper:
         """True after a warning that the draft cannot be saved."""
 
     def take_prompts(self) -> None:
-        """Add the messages in the session's log to the history."""
+        """Add the messages in the session's log to the history, and those that are new to the history file."""
         prompts, self._context.views.prompts = self._context.views.prompts, []
         history = self._context.editor.history_of_messages
-        new = [text for text in prompts if history.add(text)]
-        if new and self._context.views.seq > self._context.seen_seq:
+        for _, text in prompts:
+            history.add(text)
+        new = [text for seq, text in prompts if seq > self._context.seen_seq]
+        if new:
             self._app.run_worker(lambda: history.store(new), thread=True, exit_on_error=False)
 
     def schedule_save(self) -> None:

@@ -102,6 +102,7 @@ class Pump:
                     break
         finally:
             follower.close()
+        self._views.prompts = []  # They are in the history already.
         if self._branch_changed is not None:
             with self._errors_reported():
                 await self._branch_changed()

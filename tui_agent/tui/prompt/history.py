@@ -22,7 +22,7 @@ class History:
         self._written = ""
 
     def load(self) -> list[str]:
-        """Return the messages in the history file; an empty list if the file cannot be read. Blocks."""
+        """Return the messages in the history file, oldest first and each once; none if it cannot be read. Blocks."""
         if self.path is None:
             return []
         try:
@@ -37,21 +37,18 @@ class History:
                 continue
             if isinstance(text, str):
                 texts.append(text)
-        return texts
+        return list(dict.fromkeys(reversed(texts)))[::-1]
 
     def extend(self, texts: Iterable[str]) -> None:
         """Insert older messages in front of the messages of this session."""
         self.entries = [*texts, *self.entries][-MAX_MESSAGES:]
 
-    def add(self, text: str) -> bool:
-        """Add a message; return False if it is empty or equal to the newest message."""
+    def add(self, text: str) -> None:
+        """Make a message the newest one, unless it is empty. An equal older message is removed."""
         self._index = None
         text = text[:MAX_MESSAGE_LENGTH]
-        if not text.strip() or (self.entries and self.entries[-1] == text):
-            return False
-        self.entries.append(text)
-        del self.entries[:-MAX_MESSAGES]
-        return True
+        if text.strip():
+            self.entries = [*(entry for entry in self.entries if entry != text), text][-MAX_MESSAGES:]
 
     def store(self, texts: Iterable[str]) -> None:
         """Append messages to the history file. Blocks."""
