@@ -66,7 +66,7 @@ def missing(of: Facts, made: Summary) -> dict[str, str]:
     own = [plain(one.content[0].text) for one in of.originals if isinstance(one, UserMessage)]  # type: ignore[union-attr]
     told = {
         "the task": own[:1],
-        "what you said later": ["> " + one.replace("\n", "\n> ") for one in own[1:]],
+        "your later messages": ["> " + one.replace("\n", "\n> ") for one in own[1:]],
         "tasks": [one.content for one in of.todo if one.status != "completed"],
         "tests that fail": [f"- {one}\n" for one in of.failing[:-1]],
         "files that were changed": [
@@ -92,7 +92,7 @@ def test_all_that_must_not_be_lost_is_whole_or_cut_with_an_artifact_and_a_record
     by = {one.section: one for one in made.shares}
     assert sum(one.chars for one in made.shares) == len(made.text)
     assert (by["task_contract"].raw_chars > by["task_contract"].chars) == bool(
-        cut.keys() & {"the task", "what you said later"}
+        cut.keys() & {"the task", "your later messages"}
     )
 
 
@@ -107,7 +107,7 @@ def test_a_request_tells_in_its_record_what_its_summary_has_no_room_for(
     newest = UserMessage(content=(TextContent(text="go on"),), seq=1_001)
     found = Assembly().pack(RequestInput(RequestId("r"), model, (), [summary, newest], (), 1_000))
     by = {one.name: one for one in found.manifest.sections}
-    own = {"the task", "what you said later"} & {one.what for one in made.cuts}
+    own = {"the task", "your later messages"} & {one.what for one in made.cuts}
     assert by["task_contract"].reduced == bool(own or found.cuts)
     assert by["packed_context"].reduced or not [one for one in made.cuts if one.what not in own]
     sent = str(found.messages[0])

@@ -1,7 +1,7 @@
-"""Assembly of a request's context from fragments, history and tools, and its manifest.
+"""Assembly of a request from fragments, history and tools, with a manifest of its sections.
 
 Invariant: the same input gives the same request byte for byte, because providers cache prefixes. The user's messages
-and the rules are shortened only if the window cannot hold them.
+and the instructions are shortened only if the window cannot hold them.
 """
 
 import hashlib
@@ -43,16 +43,16 @@ SEPARATOR = "\n\n"
 TRAILING_SECTION: Final[SectionName] = "working_memory"
 """Section whose fragments change within a turn.
 
-These fragments are placed after the history, so that everything before them stays cached. They are dropped first if
-space is short.
+These fragments are placed after the history, so that everything before them stays cached. They are the first to be
+dropped if the request does not fit.
 """
 SHORTEN_FRACTION = 0.25
-"""A history that is too long is shortened by multiples of this fraction of the tokens available for the request.
+"""Fraction of the tokens available for a request; a history that is too long is shortened by multiples of it.
 
 With a smaller fraction nearly every request would start differently, and the provider could cache nothing.
 """
 CUT_FRACTION = 0.10
-"""Fraction of the tokens available for a request that is cut from the user's messages beyond what is necessary."""
+"""Fraction of the tokens available for a request. User messages that must be cut are cut by this much more."""
 PINNED: Final = "a pinned message"
 PINNED_SHORT: Final = "a pinned message is shortened: no room"
 NO_ROOM: Final = "too long for the window: only its beginning and end are sent"
@@ -76,7 +76,8 @@ SECTION_ORDER: tuple[SectionName, ...] = (
 class RequestInput:
     """The content and limits from which one request is packed.
 
-    `answer`: tokens reserved for the answer; `session_context`: state taken over from an earlier session.
+    `answer` is the number of tokens reserved for the answer. `session_context` is the start of the text that an earlier
+    session handed over.
     """
 
     request_id: RequestId
@@ -88,18 +89,18 @@ class RequestInput:
     mode: ContextMode = "pack"
     session_context: str = ""
     learnt: InferredWindow = UNKNOWN_WINDOW
-    """Limits of the window, learnt from requests that the provider accepted or refused."""
+    """Limits of the window, inferred from requests that the provider accepted or refused."""
     pinned: Collection[int] = ()
     """Event numbers of the messages that the user pinned."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedRequest:
-    """A system prompt, the messages after it, and the manifest of the whole request.
+    """A packed request: the system prompt, the messages after it, and the manifest.
 
-    `needed` and `chars` are the tokens and characters of the request before it was shortened; only the texts in `cuts`
-    (user messages and summaries that the window cannot hold) are counted after cutting. `short` are the shortened
-    sections. `last` is the request's maximum size in tokens if user messages need more than usual; None if unknown.
+    `needed` and `chars` are the tokens and characters of the request before shortening. `cuts` are the user messages,
+    instructions and summaries that the window cannot hold; for these the size after cutting counts. `short` are the
+    shortened sections. `last` is the highest possible limit of the request in tokens; None if the window is unknown.
     """
 
     system: str
@@ -114,7 +115,7 @@ class PackedRequest:
 
 @dataclass(slots=True)
 class _Draft:
-    """A request while it is packed: input, limit, pieces, and the size of each section so far."""
+    """A request while it is packed, with the size of each section so far."""
 
     request: RequestInput
     room: Room
@@ -128,17 +129,20 @@ class _Draft:
 
     @property
     def tokens(self) -> int:
-        """The tokens of all sections."""
+        """The number of tokens of all sections."""
         return sum(share.tokens for share in self.shares.values())
 
     @property
     def required(self) -> int:
-        """The tokens of the sections that are never shortened."""
+        """The number of tokens that are never shortened: some sections, and the required content of summaries."""
         return sum(self.shares[name].tokens for name in ALWAYS_SENT) + sum(map(required_tokens, self.counted))
 
 
 class Assembly:
-    """Assembles one agent's requests. It caches only sizes of messages, texts and tools."""
+    """Assembles the requests of one agent.
+
+    Caches the sizes of messages, texts and tools, and the shortened texts.
+    """
 
     def __init__(self, tokens: Tokens | None = None) -> None:
         self.tokens = tokens or Tokens()
@@ -150,7 +154,7 @@ class Assembly:
 
     @property
     def counts_are_current(self) -> bool:
-        """False if the tokenizer was loaded (perhaps by another agent) only after the first texts had been counted."""
+        """False if texts were counted before the tokenizer was loaded, so that they must be counted again."""
         return self._counted_by == self.tokens.name
 
     def _recount_with_tokenizer(self) -> None:
@@ -160,7 +164,7 @@ class Assembly:
             self._fitting = HistoryFitter(self._history.count_message)
 
     def prepare(self, request: RequestInput) -> None:
-        """Count a request's content in advance, so that `pack` counts only new content.
+        """Count the tokens of a request's content in advance, so that `pack` has to count only newer content.
 
         May be called in a thread while nothing is being packed.
         """
@@ -173,7 +177,7 @@ class Assembly:
             self._clip(fragment, SectionShare())
 
     def pack(self, request: RequestInput) -> PackedRequest:
-        """Put the request together, and count the tokens of every section."""
+        """Assemble the request, and count the tokens of every section."""
         self._recount_with_tokenizer()
         room = Room.for_window(request.model.window, request.answer, request.learnt)
         shares: dict[SectionName, SectionShare] = {name: SectionShare() for name in SECTION_ORDER}
@@ -210,7 +214,7 @@ class Assembly:
         )
 
     def _cut_rules(self, draft: _Draft) -> list[CutText]:
-        """Cut the instructions to their share of the window if all required content together does not fit."""
+        """Cut the instructions to their share of the window if the content that is never shortened does not fit."""
         request, room, texts = draft.request, draft.room, draft.texts
         share, budget = draft.shares["instructions"], room.budget("instructions")
         if budget is None or room.max_tokens is None:
@@ -238,7 +242,7 @@ class Assembly:
         return cuts
 
     def measure(self, request: RequestInput) -> PackedRequest:
-        """Pack the request only to measure its size; the next `pack` is not affected."""
+        """Assemble the request only to measure it. The manifest of the next `pack` is not affected."""
         history, self._history = self._history, TokenCounts(self.tokens)
         try:
             return self.pack(request)
@@ -246,7 +250,10 @@ class Assembly:
             self._history = history
 
     def _fit(self, draft: _Draft) -> FittedHistory:
-        """Shorten or drop content until the request fits: working memory first, then by `SHORTENING_ORDER`."""
+        """Shorten or drop content until the request fits.
+
+        The working memory is dropped first. Then the sections in `SHORTENING_ORDER` are shortened.
+        """
         request, room, counted, texts = draft.request, draft.room, draft.counted, draft.texts
         if room.tokens is None:
             return FittedHistory(list(counted))
@@ -347,7 +354,10 @@ class Assembly:
         )
 
     def _to_own_count(self, tokens: int, request: RequestInput) -> int:
-        """Convert tokens of the request's model to our own count, less a reserve for the rounding of each section."""
+        """Convert the model's tokens to tokens as `Tokens.count` counts them.
+
+        A reserve for the rounding of each section is subtracted.
+        """
         return max(1, int((tokens - len(SECTION_ORDER) / 2) / self.tokens.ratio(request.model.model)))
 
     def _clip(self, fragment: Fragment, share: SectionShare) -> str:
@@ -379,7 +389,10 @@ class Assembly:
 
 
 def _selected_fragments(request: RequestInput) -> list[Fragment]:
-    """Return, by priority, the fragments that the context mode allows and that are not in the history yet."""
+    """Return the fragments to send, by priority.
+
+    Leaves out fragments that the context mode excludes, and fragments that are already in the history.
+    """
     joined = {
         message.seq
         for message in request.messages
@@ -403,7 +416,10 @@ def _selected_messages(request: RequestInput) -> Sequence[Message]:
 def _subtract_cut(
     shares: dict[SectionName, SectionShare], section: SectionName, before: MessageCount, after: MessageCount
 ) -> None:
-    """Subtract the size that a message lost by cutting, divided among its sections in proportion to their size."""
+    """Subtract the characters and tokens that were cut from a message from the sections of the message.
+
+    If the message has several sections, each is reduced in proportion to its size.
+    """
     parts = split_shares(before, section)
     chars = scale_to_total([part.chars for _, part in parts], before.chars - after.chars)
     tokens = scale_to_total([part.tokens for _, part in parts], before.tokens - after.tokens)
@@ -438,14 +454,17 @@ def _message_label(message: Message) -> str:
 
 
 def _transient_messages(texts: Sequence[str]) -> list[Message]:
-    """Return messages with these texts, which are sent after the history in a single request only."""
+    """Return a message with these texts, which is sent after the history in a single request.
+
+    Returns an empty list if there are no texts.
+    """
     if not texts:
         return []
     return [UserMessage(content=tuple(TextContent(text=text) for text in texts), origin="transient")]
 
 
 def _describe_shortening(name: SectionName, share: SectionShare) -> str:
-    """Return the manifest's note on how a section was shortened; empty for a complete section."""
+    """Return the manifest's note on how a section was shortened. Empty if the section is complete."""
     if name in ALWAYS_SENT and not share.rules:
         return "never shortened"
     notes = list(share.rules)

@@ -1,6 +1,6 @@
-"""Budgets of the window's sections, and the order in which they are shortened.
+"""Budgets of the sections of a request, and the order in which sections are shortened.
 
-Invariant: user messages, rules, tools and the product's own texts are never cut here.
+Invariant: no budget shortens user messages, tools or the product's own texts.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from tui_agent.protocol.settings import ContextMode
 ALWAYS_SENT: Final[frozenset[SectionName]] = frozenset(
     ("system", "task_contract", "instructions", "available_tools")
 )
-"""Sections that are always sent in full."""
+"""Sections that have no budget and are sent in full."""
 
 SHARES: Final[Mapping[SectionName, float]] = {
     "instructions": 0.10,
@@ -26,7 +26,7 @@ SHARES: Final[Mapping[SectionName, float]] = {
     "tool_results": 0.40,
     "recent_observations": 0.40,
 }
-"""Each section's share of the tokens available for a request, used if the whole request does not fit."""
+"""Each section's share of the tokens available for a request. It applies only if the whole request does not fit."""
 
 SHORTENING_ORDER: Final[tuple[SectionName, ...]] = (
     "repo_map",
@@ -36,36 +36,36 @@ SHORTENING_ORDER: Final[tuple[SectionName, ...]] = (
     "mentions",
     "recent_observations",
 )
-"""Order in which sections of the history are shortened, after the working memory."""
+"""Order in which sections of the history are shortened, after the working memory was dropped."""
 
 EXCLUDED_FRAGMENTS: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "none": frozenset(("working_memory", "instructions")),
     "pack": frozenset(("working_memory",)),
     "memory": frozenset(),
 }
-"""For each context mode, the sections whose fragments are left out."""
+"""The sections whose fragments are left out, by context mode."""
 
 EXCLUDED_MESSAGES: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "none": frozenset(("repo_map", "session_context", "instructions")),
     "pack": frozenset(),
     "memory": frozenset(),
 }
-"""For each context mode, the sections whose messages are left out.
+"""The sections whose messages are left out, by context mode.
 
-Every mode includes summaries, because their content is nowhere else.
+Every mode includes summaries, because no other message has their content.
 """
 
 MIN_ANSWER_TOKENS: Final = 256
-"""Minimum tokens reserved for an answer, however long the user's messages are."""
+"""Minimum tokens reserved for an answer, even if the user's messages fill the window."""
 _MARGIN = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The maximum tokens of a request: the window minus the answer and a margin; None if the window is unknown.
+    """The maximum tokens of a request. Both limits are None if the window is unknown.
 
-    `max_tokens` is the higher limit for a request whose user messages need more; it leaves only a minimum for the
-    answer.
+    `tokens` is the window minus the answer and a margin. `max_tokens` is the limit for a request whose user messages
+    need more; it reserves only a minimum for the answer.
     """
 
     tokens: int | None
@@ -73,10 +73,10 @@ class Room:
 
     @classmethod
     def for_window(cls, window: int, answer: int, learnt: InferredWindow = UNKNOWN_WINDOW) -> "Room":
-        """Compute the maximum tokens of a request in a window of `window` tokens (0: unknown).
+        """Compute the maximum tokens of a request for a model with a window of `window` tokens (0: unknown).
 
-        The answer takes at most half of the window. The result never exceeds the size learnt from a provider's refusal.
-        `max_tokens` may be as large as a request that the provider once accepted.
+        The answer gets at most half of the window. No limit exceeds the size that a provider refused. `max_tokens` may
+        be as large as a request that the provider once accepted.
         """
         size = learnt.stated_window(window)
         if size <= 0:
@@ -89,6 +89,6 @@ class Room:
         return cls(limit, last if window == size else max(last, min(learnt.accepted, usable)))
 
     def budget(self, section: SectionName) -> int | None:
-        """Return the maximum tokens of a section, or None if it has no limit of its own."""
+        """Return the maximum tokens of a section. Return None if the section or the request has no limit."""
         share = SHARES.get(section)
         return None if share is None or self.tokens is None else round(self.tokens * share)

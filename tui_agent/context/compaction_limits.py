@@ -1,7 +1,7 @@
-"""Selection of history to shorten: where a summary may end, and which outputs may be offloaded first.
+"""Selection of the messages that a summary replaces, and of the outputs that are offloaded before that.
 
-Invariant: all functions are pure; the same history gives the same selection. User messages and the newest messages are
-never selected, and the messages after a summary form a valid history.
+Invariant: all functions are pure; the same history gives the same selection. An output of the newest messages is never
+offloaded, and the messages after a summary form a valid history.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -29,10 +29,10 @@ MIN_OUTPUT_CHARS: Final = 1_200
 
 @dataclass(frozen=True, slots=True)
 class CompactionSettings:
-    """Thresholds of compaction, as fractions of the model's window.
+    """Limits of compaction, as fractions of the model's window.
 
-    `reduce_at`: offload old outputs; `compact_at`: summarise old turns (0: never automatically); `keep`: size of the
-    newest messages that stay unchanged.
+    At `reduce_at`, old outputs are offloaded until `reduce_to` is reached. At `compact_at`, old turns are summarised
+    (0: never automatically). `keep` is the size of the newest messages that stay unchanged.
     """
 
     reduce_at: float = 0.70
@@ -40,11 +40,11 @@ class CompactionSettings:
     compact_at: float = 0.85
     keep: float = 0.20
     prompt: str = ""
-    """The prompt with which a model is asked to write a summary."""
+    """The prompt that asks a model to write a summary."""
 
 
 def chars_of(message: Message) -> int:
-    """Return the number of characters of a message as the model sees it; an image counts as `IMAGE_CHARS`."""
+    """Return the number of characters of a message as sent to the model. An image counts as `IMAGE_CHARS`."""
     match message:
         case UserMessage(content=content) | ToolMessage(content=content):
             return sum(map(_content_chars, content))
@@ -64,11 +64,11 @@ def _content_chars(piece: Content) -> int:
 
 
 def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> int:
-    """Return how many messages at the start a summary can replace, so that about `keep_chars` characters stay.
+    """Return the number of messages at the start that a summary can replace; 0 if it can replace none.
 
-    Returns 0 if none can be replaced. The first `first` messages, an older summary, are always replaced. The first
-    message that stays is never a tool result. Each message that stays must be newer than all replaced ones, because the
-    log separates them by one `seq`.
+    About `keep_chars` characters stay. The first `first` messages are an older summary and are always replaced. The
+    first message that stays is not a tool result. Every message that stays must have a higher `seq` than every replaced
+    message, because the log separates them by one `seq`.
     """
     starts = [
         index for index in range(first + 1, len(history)) if not isinstance(history[index], ToolMessage)
@@ -96,7 +96,7 @@ def reducible(
 ) -> list[ToolMessage]:
     """Return the tool results whose outputs may be offloaded, oldest first.
 
-    The newest messages (`keep_chars` characters) and the calls in `spared` are left out.
+    Results in the newest `keep_chars` characters of the history and results of the calls in `spared` are left out.
     """
     end, remaining, answers = len(history), keep_chars, 0
     while end > 0 and (remaining > 0 or answers < NEWEST_ANSWERS):
@@ -125,7 +125,7 @@ def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> se
 
 
 def newest_readings(history: Sequence[Message]) -> set[CallId]:
-    """Return the ids of the calls that last read each of the `MAX_OPEN_FILES` most recently used files."""
+    """Return the ids of the calls whose results show the `MAX_OPEN_FILES` most recently used files."""
     successful = successful_calls(history)
     used: dict[str, CallId] = {}
     for call, part in calls_by_id(history).items():
@@ -137,7 +137,7 @@ def newest_readings(history: Sequence[Message]) -> set[CallId]:
 
 
 def path_of(call: ToolCallPart | None) -> str:
-    """Return the path that a call names; empty if it names none, or an artifact."""
+    """Return the path argument of a call. Empty if the call has no path, or if the path is an artifact."""
     arguments: Mapping[str, object] = call.arguments if call is not None else {}
     path = arguments.get("path")
     return path if isinstance(path, str) and not path.startswith(ARTIFACT_PREFIX) else ""

@@ -1,6 +1,6 @@
-"""Search for definitions by regular expression, used if there is no index of the code.
+"""Search for definitions by regular expression. It is used if there is no index of the code.
 
-Invariant: after `SEARCH_S` seconds the search returns the results so far and reports that they are incomplete.
+Invariant: after `SEARCH_S` seconds the search ends, and reports that its results are incomplete.
 """
 
 import re
@@ -30,7 +30,7 @@ _DEFINES = (
 
 
 async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLocation], bool]:
-    """Return the definitions of a name (in tests last), and True if all sources were searched."""
+    """Return the definitions of a name, those in tests last, and True if all source files were searched."""
     pattern = re.compile(_DEFINES.replace("{name}", re.escape(name)), re.MULTILINE)
     places: list[SymbolLocation] = []
     with anyio.move_on_after(SEARCH_S) as timer:
@@ -57,12 +57,12 @@ async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLo
 
 
 def _definition_start(match: re.Match[str]) -> int:
-    """Return the start of the matched definition, after white space and empty lines that the pattern matches too."""
+    """Return the start of the matched definition. The match may begin with white space and empty lines."""
     return match.start() + len(match[0]) - len(match[0].lstrip())
 
 
 def end_of(lines: Sequence[str], first: int) -> int:
-    """Return the number of the last line of the definition that starts at line `first`, determined by indentation."""
+    """Return the last line of the definition that starts at line `first`, determined by indentation."""
     if not 0 < first <= len(lines):
         return first
     indent = _indent(lines[first - 1])

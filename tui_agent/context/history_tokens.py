@@ -1,6 +1,6 @@
-"""Token counts of a history's messages, and the sections of the context to which they belong.
+"""Token counts of a history's messages, and the section of the request to which each message belongs.
 
-Invariant: counting is incremental: a message is counted again only if a message before it changed.
+Invariant: a message is counted again only if a message before it changed.
 """
 
 import json
@@ -30,7 +30,7 @@ _PER_MESSAGE = 4
 
 @dataclass(frozen=True, slots=True)
 class MessageCount:
-    """A message with its number of characters, and its number of tokens by our own count (see `Tokens`)."""
+    """A message with the number of its characters, and of its tokens as `Tokens.count` counts them."""
 
     message: Message
     chars: int
@@ -46,7 +46,7 @@ class TokenCounts:
         self._prepared: dict[int, MessageCount] = {}
 
     def count(self, messages: Sequence[Message]) -> tuple[Sequence[MessageCount], int]:
-        """Return the count of every message, and the number of leading messages that an earlier call counted."""
+        """Return the count of every message, and the number of messages at the start that an earlier call counted."""
         counted = self._counted
         known = min(len(counted), len(messages))
         if not all(map(is_, (count.message for count in counted[:known]), messages)):
@@ -56,7 +56,7 @@ class TokenCounts:
         return counted, known
 
     def prepare(self, messages: Sequence[Message]) -> None:
-        """Count messages in advance of a request. May be called in a thread."""
+        """Count messages before the request that contains them is packed. May be called in a thread."""
         self._prepared = {id(message): self.count_message(message) for message in messages}
 
     def _count_once(self, message: Message) -> MessageCount:
@@ -96,7 +96,7 @@ def _part_texts(part: ModelPart) -> list[str]:
 
 
 def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
-    """Return the section of each message. Results after the user's newest message are recent observations.
+    """Return the section of each message. Tool results after the user's newest message are recent observations.
 
     `carried` is the text with which an earlier session is continued; empty if there is none.
     """
@@ -107,7 +107,7 @@ def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
 
 
 def _starts_turn(message: Message) -> bool:
-    """Return True for a message sent with the user's prompt, but not for instructions added after a call."""
+    """Return True for a message sent with a prompt. Instructions that are added after a call are not."""
     return isinstance(message, UserMessage) and message.origin != "instructions"
 
 
@@ -140,19 +140,19 @@ def _section(index: int, message: Message, carried: str, *, recent: bool) -> Sec
 
 @dataclass(slots=True)
 class SectionShare:
-    """The size of a section: characters, and tokens by our own count, before and after shortening."""
+    """The size of a section: characters before and after shortening, and tokens as `Tokens.count` counts them."""
 
     raw_chars: int = 0
     chars: int = 0
     tokens: int = 0
     short: int = 0
     lost: int = 0
-    """Number of characters that a summary lacks, because there was no room for them."""
+    """Number of characters that were left out of a summary because there was no room."""
     dropped: int = 0
     rules: list[str] = field(default_factory=list)
 
     def add(self, chars: int, tokens: int) -> None:
-        """Count a text that is sent unshortened."""
+        """Add a text that is sent in full."""
         self.raw_chars += chars
         self.chars += chars
         self.tokens += tokens
@@ -169,7 +169,7 @@ class SectionShare:
 def split_shares(count: MessageCount, section: SectionName) -> list[tuple[SectionName, SectionShare]]:
     """Return a message's size by section.
 
-    Only a summary has two sections: the user's words, and all other text.
+    Only a summary has two sections: one for the user's words, and one for all other text.
     """
     message = count.message
     parts = message.shares if isinstance(message, SummaryMessage) else ()
@@ -192,5 +192,5 @@ def split_shares(count: MessageCount, section: SectionName) -> list[tuple[Sectio
 
 
 def required_tokens(count: MessageCount) -> int:
-    """Return the tokens of a summary's content other than the user's words; 0 for any other message."""
+    """Return the tokens of a summary without the user's words. The result is 0 for any other message."""
     return sum(share.tokens for name, share in split_shares(count, "messages") if name == "packed_context")

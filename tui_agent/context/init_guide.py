@@ -1,7 +1,7 @@
-"""Draft of a first AGENTS.md from a repository's languages, commands, layout and checks.
+"""First version of a repository's AGENTS.md, written from its languages, commands, layout and checks.
 
-Invariant: only files of the workspace are read, through the environment, and nothing is run. Every statement is taken
-from a file of the repository; nothing is guessed.
+Invariant: only files of the workspace are read, through the environment, and nothing is run. Every statement comes from
+a file of the repository.
 """
 
 import re
@@ -52,7 +52,7 @@ _CI: Final = (".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml", "Jenkinsfi
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Facts about a repository. `existing`: the text of its AGENTS.md; None if it has none."""
+    """Facts about a repository. `existing` is the text of its AGENTS.md; None if there is no such file."""
 
     languages: tuple[tuple[str, int], ...]
     folders: tuple[tuple[str, int, str], ...]
@@ -63,7 +63,7 @@ class Survey:
 
 
 async def survey(env: Environment) -> Survey:
-    """Examine the repository. Raises `EnvironmentFault` if an existing AGENTS.md cannot be read."""
+    """Collect the facts about the repository. Raises `EnvironmentFault` if an existing AGENTS.md cannot be read."""
     languages: Counter[str] = Counter()
     folders: dict[str, Counter[str]] = {}
     paths: list[str] = []
@@ -96,9 +96,9 @@ async def survey(env: Environment) -> Survey:
 
 
 def render_guide(facts: Survey) -> str:
-    """Return the text of a first AGENTS.md.
+    """Return the text of an AGENTS.md.
 
-    If there is already an AGENTS.md, return its text with the missing commands added; unchanged if none is missing.
+    If the repository has an AGENTS.md, return the text of that file with missing commands added.
     """
     if facts.existing is None:
         sections = [
@@ -119,7 +119,7 @@ def render_guide(facts: Survey) -> str:
 
 
 def _commands_end(lines: list[str]) -> int:
-    """Return the index after the last line of the command list that this module wrote earlier, or 0."""
+    """Return the index after the last line of the command list that this module once wrote; 0 if there is none."""
     titles = (
         index for index, line in enumerate(lines) if line in (TITLE, f"{TITLE} found in the repository")
     )
@@ -131,7 +131,7 @@ def _commands_end(lines: list[str]) -> int:
 
 
 def _is_mentioned(command: str, text: str) -> bool:
-    """Return True if `text` contains the command, with any arguments and any runner such as `uv run`."""
+    """Return True if `text` contains the command. Arguments and runners such as `uv run` are ignored."""
     core = _STARTED.sub("", command)
     while core.endswith((" .", " ./...")):
         core = core.removesuffix(" ./...").removesuffix(" .")

@@ -1,7 +1,7 @@
-"""Division of the space in the window among instructions that do not fit.
+"""Division of the available characters among instructions that do not all fit.
 
-Invariant: all functions are pure. The outermost folder's instructions are cut first; the innermost folder's and the
-user's own are cut last.
+Invariant: all functions are pure. The outermost folder's instructions are cut first. The innermost folder's and the
+user's own instructions are cut last.
 """
 
 from collections.abc import Sequence
@@ -12,16 +12,17 @@ from tui_agent.context.summary import CutText
 from tui_agent.context.truncation import artifact_id, head_and_tail
 
 RULES_LABEL: Final = "the instructions of "
-"""Start of the label that describes cut instructions to the user."""
+"""Start of the label by which the user is told which instructions were cut."""
 MIN_CUT_CHARS: Final = 400
-"""A text of at most this many characters, such as a heading or a file of a few lines, is never cut."""
+"""Maximum characters of a text that is never cut, such as a heading or a file of a few lines."""
 _LEAST: Final = 60
 
 
 def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple[str, CutText | None]]:
-    """Return each text, cut to its share of `room` characters, with a record of the cut.
+    """Return each text, cut if all texts together exceed `room` characters, with a record of the cut.
 
-    The texts are ordered from the outermost folder to the innermost. The user's own file has an absolute path as id.
+    The record is None for an uncut text. The texts are ordered from the outermost folder to the innermost. The id of
+    the user's own file is an absolute path.
     """
     sizes = [len(text) for text in texts]
     results = list[tuple[str, CutText | None]]()

@@ -1,7 +1,7 @@
-"""Finding and reading the instruction files of a workspace: the user's, the repository's, and those of subfolders.
+"""Search for the instruction files of the user, the repository and its subfolders.
 
-Invariant: no link that leads out of the workspace is followed (and above the workspace no link at all), only regular
-files of limited size are opened, and references inside texts are not followed. A note reports everything left out.
+Invariant: only regular files of limited size are read. A link must lead to a file in the workspace; above the workspace
+no link is followed. References inside the texts are not followed. A note reports everything that is left out.
 """
 
 import hashlib
@@ -20,27 +20,30 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionScope
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
-"""Names of instruction files; in each folder the first one that exists is used."""
+"""Names of instruction files. In each folder, the first of these files that exists is used."""
 MAX_FILE_CHARS = 32_000
 MAX_ALL_CHARS = 96_000
-"""Maximum characters of all instruction files together. Files of outer folders are cut first, the user's own last."""
-MIN_CHARS = 2_000
-"""Minimum characters of an instruction file that is sent; with less space, the file is left out.
+"""Maximum characters of all instruction files together.
 
-A file that is added later always gets this much.
+If there are more, the files of outer folders are cut first, and the user's own file last.
+"""
+MIN_CHARS = 2_000
+"""Minimum characters of an instruction file that is sent. If there is less room, the file is left out.
+
+A file that is added during a session always gets this much room.
 """
 JOINING_FRACTION = 0.10
-"""Maximum fraction of the window for one instruction file that is added during a session."""
+"""Maximum fraction of the window for an instruction file that is added during a session."""
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
 MAX_PLACES = 50
-"""Maximum number of paths that are taken from the commands of one call to look for instruction files."""
+"""Maximum number of paths in the commands of one call for which instruction files are searched."""
 _PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedInstructions:
-    """Instruction files, those of outer folders first, and notes about files that were left out."""
+    """Instruction files, those of outer folders first, and notes about the files that were left out."""
 
     files: tuple[InstructionFile, ...] = ()
     notes: tuple[str, ...] = ()
@@ -52,7 +55,7 @@ class _Collected:
     notes: list[str] = field(default_factory=list)
 
     def take(self, path: str, scope: InstructionScope, data: bytes) -> None:
-        """Add a file's text, or a note with the reason why it cannot be used."""
+        """Add a file's text. If the text cannot be used, add a note with the reason."""
         try:
             text = data.decode("utf-8-sig").strip()
         except UnicodeDecodeError as error:
@@ -83,7 +86,7 @@ class InstructionFiles:
     """Reader of the instruction files of one workspace.
 
     `user` is the folder of the user's own file. If `project` is False, the repository's files are ignored, with a note.
-    `may_read` returns the reason why a path (and its target) must not be read, or an empty string.
+    `may_read` gets a path and its target. It returns the reason why they must not be read, or an empty string.
     """
 
     def __init__(
@@ -100,9 +103,9 @@ class InstructionFiles:
         self._project = project
 
     async def load(self, known: Sequence[InstructionFile] = ()) -> LoadedInstructions:
-        """Return the instruction files that apply from the start, and the `known` files that are in subfolders.
+        """Return the instruction files that apply from the start of a session, and the `known` files in subfolders.
 
-        For an unchanged file, the object in `known` is returned again.
+        For an unchanged file, the result contains the object in `known`.
         """
         reading = _Collected()
         await to_thread.run_sync(self._read_user, reading)
@@ -143,7 +146,7 @@ class InstructionFiles:
     async def load_nested(
         self, folders: Sequence[str], known: Sequence[InstructionFile], room: int
     ) -> LoadedInstructions:
-        """Return the instruction files of these folders that are not in `known`, those of outer folders first.
+        """Return the instruction files of these folders that are not in `known`. Files of outer folders come first.
 
         Each file is cut to `room` characters.
         """
@@ -220,13 +223,13 @@ class InstructionFiles:
 def room_of(window: int) -> int:
     """Return the maximum characters of an instruction file that is added during a session.
 
-    `window` is the size of the model's window in tokens, 0 if unknown.
+    `window` is the model's window in tokens (0: unknown).
     """
     return round(window * JOINING_FRACTION * CHARS_PER_TOKEN) if window else MAX_FILE_CHARS
 
 
 def insert_files(known: Sequence[InstructionFile], fresh: Sequence[InstructionFile]) -> list[InstructionFile]:
-    """Return all files in order: each of the `fresh` ones is inserted after the files of its parent folders."""
+    """Return all files in order. Each of the `fresh` files is inserted after the files of its parent folders."""
     order = list(known)
     for file in fresh:
         folder = PurePosixPath(file.path).parent
@@ -240,9 +243,9 @@ def _lies_below(file: InstructionFile, folder: PurePosixPath) -> bool:
 
 
 def folders_of(paths: Sequence[str]) -> list[str]:
-    """Return the folders that contain these paths, parents first. A path that ends in `/` is itself a folder.
+    """Return the folders that contain these paths, parents first.
 
-    The workspace itself and folders outside it are left out.
+    A path that ends in `/` is itself a folder. The workspace itself and folders outside the workspace are left out.
     """
     folders: dict[str, None] = {}
     for path in paths:
@@ -257,7 +260,10 @@ def folders_of(paths: Sequence[str]) -> list[str]:
 def _read_plain(
     path: Path, shown: str, scope: InstructionScope, reading: _Collected, *, links: bool = False
 ) -> bool:
-    """Read an instruction file outside the workspace. Return False if the file does not exist. Blocking."""
+    """Read an instruction file outside the workspace. Return False if the file does not exist.
+
+    Blocks while the file is read.
+    """
     try:
         data = read_regular(path, MAX_READ_BYTES + 1, 0 if links else os.O_NOFOLLOW) or b""
     except (FileNotFoundError, NotADirectoryError):
@@ -277,7 +283,7 @@ def _limit_total(
 ) -> LoadedInstructions:
     """Return as many instruction files as fit into `MAX_ALL_CHARS` characters.
 
-    The first to be included are known files, then the user's own, then those of inner folders.
+    Known files are included first, then the user's own file, then files of inner folders before those of outer folders.
     """
     ranks = [
         ((file.path, file.sha256) not in known, file.scope != "user", -index)

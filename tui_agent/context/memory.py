@@ -1,7 +1,7 @@
-"""Working memory of a task: facts from calls' results, in named blocks of limited size.
+"""Working memory of a task: facts from the results of tool calls, in named blocks of limited size.
 
 Invariant: all functions are pure: the same memory, call and result give the same blocks. Results of parallel calls only
-add items to lists or remove them, so that no result overwrites another.
+add or remove items of lists, so that no result overwrites another.
 """
 
 import re
@@ -31,10 +31,10 @@ MAX_SHOWN = 30
 """Maximum number of lines of a block that are sent to the model."""
 MAX_FAILING = 200
 TEST_COMMANDS: Final = "test_commands"
-"""The block with the command in whose run each failing test failed. It is not shown."""
+"""Name of the block with the test command that reported each failing test. The block is not shown."""
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
-"""Minimum number of words of an open question that is searched for inside a later question."""
+"""Minimum words of a question that closes a longer open question which contains it."""
 _LINE = 200
 _QUESTION = 120
 _DEFINES = re.compile(
@@ -44,7 +44,7 @@ _DEFINES = re.compile(
 )
 _WORDS = re.compile(r"[^\W_]+")
 _MAX_FILE_SYMBOLS = 6
-"""Maximum number of symbols that the memory has for one file."""
+"""Maximum number of symbols that are remembered when a file is read."""
 _EVERYTHING: Final = frozenset({".", "./", "./..."})
 _RUNNERS: Final = frozenset(
     """python python3 pytest py.test unittest discover uv poetry pipenv hatch npm pnpm yarn bun npx node jest
@@ -53,7 +53,7 @@ _RUNNERS: Final = frozenset(
 _OPTIONS_WITH_VALUE: Final = frozenset(
     {"-n", "-p", "-c", "-o", "-W", "-j", "--rootdir", "--maxfail", "--tb", "--color"}
 )
-"""Options of test programs that take the next token as their value."""
+"""Options of test programs that use the next word of the command as their value."""
 _CHECKERS: Final = frozenset(
     """make cmake ninja bazel gradle gradlew mvn mvnw meson tox nox pre-commit ruff mypy pyright flake8 pylint
     black isort bandit shellcheck hadolint tsc eslint prettier biome stylelint golangci-lint staticcheck
@@ -69,7 +69,7 @@ _VERBS: Final = frozenset(
 _QUERY_PROGRAMS: Final = frozenset(
     ("grep", "egrep", "rg", "ag", "diff", "cmp", "test", "[", "[[", "which", "command", "pgrep")
 )
-"""Programs that exit with status 1 to answer "no"."""
+"""Programs whose exit status 1 means the answer "no" and not an error."""
 _STARTERS: Final = frozenset(
     ("uv", "run", "poetry", "pipenv", "hatch", "npx", "python", "python3", "-m", "time", "env")
 )
@@ -78,7 +78,7 @@ _SETS = re.compile(r"\w+=")
 
 
 def is_check(command: str) -> bool:
-    """Return True if the command builds or checks the code, so that its success says something about the code."""
+    """Return True if the command builds or checks the code. The success of such a command is worth remembering."""
     words = _last_command_words(command)
     if not words or "|" in command:
         return False
@@ -87,7 +87,10 @@ def is_check(command: str) -> bool:
 
 
 def is_fault(command: str, status: int, output: str) -> bool:
-    """Return True if a nonzero exit status means that the command failed, and not only that a search found nothing."""
+    """Return True if a nonzero exit status means that the command failed.
+
+    Status 1 of a search without matches, or of any command without output, is not a failure.
+    """
     if status != 1:
         return True
     words = _last_command_words(command.rpartition("|")[2])
@@ -98,7 +101,10 @@ def is_fault(command: str, status: int, output: str) -> bool:
 
 
 def _last_command_words(command: str) -> list[str]:
-    """Return the words of the last command in the line, without leading variables and runners such as `uv run`."""
+    """Return the words of the last command in the line.
+
+    Variables at its start and runners such as `uv run` are left out.
+    """
     words = _ENDS.split(command.strip())[-1].split()
     while words and (words[0] in _STARTERS or _SETS.match(words[0])):
         words = words[1:]
@@ -106,9 +112,9 @@ def _last_command_words(command: str) -> list[str]:
 
 
 def still_failing(failing_before: Mapping[str, str], run: TestFinished, most: int) -> dict[str, str]:
-    """Return up to `most` tests that fail after `run`, the failures of `run` first, each with the command that ran it.
+    """Return up to `most` tests that fail after `run`, each with the test command that reported the failure.
 
-    `failing_before` are the tests that failed before.
+    The failures of `run` come first. `failing_before` are the tests that failed before `run`.
     """
     passes = run.exit_code == 0
     new_failures = [] if passes else list(run.failures) or [_run_failure(run.command)]
@@ -122,7 +128,7 @@ def still_failing(failing_before: Mapping[str, str], run: TestFinished, most: in
 
 
 def runs_all(command: str) -> bool:
-    """Return True if the test command selects no tests, so that all of them run."""
+    """Return True if the test command names no tests, so that it runs all of them."""
     return not _selected_tests(command)
 
 
@@ -141,9 +147,9 @@ def _is_covered(name: str, command: str) -> bool:
 
 
 def _has_module(name: str, path: str) -> bool:
-    """Return True if the unittest name of a test, such as `test_more.ChunkedTests.test_one`, is of the file `path`.
+    """Return True if the unittest name `name`, such as `test_more.ChunkedTests.test_one`, belongs to the file `path`.
 
-    The name starts in the folder in which unittest searched, so it may lack the first folders of the path.
+    The name may lack the first folders of the path, because it starts in the folder where unittest searched.
     """
     parts = path.removesuffix(".py").split("/")
     modules = (".".join(parts[index:]) for index in range(len(parts)))
@@ -151,7 +157,7 @@ def _has_module(name: str, path: str) -> bool:
 
 
 def _selected_tests(command: str) -> list[str]:
-    """Return the arguments of a test command that select tests; empty if it runs all tests."""
+    """Return the arguments of a test command that select tests. Empty if the command runs all tests."""
     selected, words = list[str](), iter(command.split())
     for word in words:
         if word in _OPTIONS_WITH_VALUE:
@@ -164,7 +170,10 @@ def _selected_tests(command: str) -> list[str]:
 
 
 def start_turn(memory: JsonMap, asked: str) -> JsonMap:
-    """Return the blocks of the memory that the start of a turn changes. The goal is the session's first request."""
+    """Return the blocks of the memory that change when a turn starts.
+
+    The goal is the first request of the session.
+    """
     known = memory.get("task")
     goal = known.get("goal") if isinstance(known, dict) else None
     task: JsonValue = {"goal": goal, "now": _line(asked)} if goal else {"goal": _line(asked)}
@@ -195,7 +204,7 @@ class _Changes:
         self.gone.setdefault(block, []).extend(removed)
 
     def update(self) -> MemoryUpdated | None:
-        """Return the event that records the changes; None if nothing changes."""
+        """Return the event that records the changes. Return None if the memory stays the same."""
         update = MemoryUpdated(
             blocks={name: value for name, value in self.blocks.items() if self.memory.get(name, []) != value},
             appended={block: tuple(items) for block, items in self.newest.items() if items},
@@ -207,7 +216,7 @@ class _Changes:
 def update_from_result(
     memory: JsonMap, call: ToolCallPart, result: ToolResult, redact: Callable[[str], str] = str
 ) -> MemoryUpdated | None:
-    """Return the event that updates the memory after a call; None if the result changes nothing.
+    """Return the event that updates the memory after a tool call. Return None if the memory stays the same.
 
     `redact` removes secrets from a text.
     """
@@ -231,7 +240,7 @@ def update_from_result(
 
 
 def render_memory(memory: JsonMap) -> str:
-    """Format the memory for the model; return an empty string if it has no content."""
+    """Format the memory for the model. Return an empty string if the memory is empty."""
     blocks = [
         f"{title}:\n" + "\n".join(f"- {line}" for line in _limit_lines(lines))
         for title, lines in list_blocks(memory)
@@ -272,7 +281,7 @@ def _add_tests(changes: _Changes, run: TestFinished) -> None:
 
 
 def _add_command(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Remember a failed command as an open problem until it passes, and a passing check as a verified fact."""
+    """Remember a failed command as an open problem until it passes. Remember a passing check as a fact."""
     command_text, status = call.arguments.get("command"), result.data.get("exit_code")
     if not isinstance(command_text, str) or not isinstance(status, int):
         return
@@ -306,7 +315,10 @@ def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) 
 
 
 def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Add an investigator's confident findings with their locations as facts, and the investigator's open questions."""
+    """Add the findings of a read-only delegate as a fact, and the delegate's open questions.
+
+    The findings are added only if they are certain and have locations.
+    """
     data, task = result.data, call.arguments.get("task")
     listed, summary, evidence = data.get("open_questions"), data.get("summary"), data.get("evidence")
     questions = [text for text in listed if isinstance(text, str)] if isinstance(listed, list) else []
@@ -325,7 +337,7 @@ def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult
 
 
 def _add_subtask(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
-    """Remember a failed subtask as an open problem until one with the same task succeeds."""
+    """Remember a failed subtask as an open problem. Forget the problem when the same task succeeds."""
     task, reason = call.arguments.get("prompt"), result.data.get("reason")
     if not isinstance(task, str) or not isinstance(reason, str):
         return
@@ -336,7 +348,7 @@ def _add_subtask(changes: _Changes, call: ToolCallPart, result: ToolResult) -> N
 
 
 def _format_places(evidence: Sequence[JsonValue]) -> Iterator[str]:
-    """Yield the locations in `evidence` that exist, each as `src/app.py:10-24`."""
+    """Yield the locations in `evidence`, each as `src/app.py:10-24`. Locations that were not found are left out."""
     for entry in evidence:
         path = entry.get("path") if isinstance(entry, dict) else None
         if isinstance(entry, dict) and isinstance(path, str) and not entry.get("not_found"):
@@ -344,7 +356,7 @@ def _format_places(evidence: Sequence[JsonValue]) -> Iterator[str]:
 
 
 def _matching_questions(asked: str, questions: Iterator[str] | Sequence[str]) -> Iterator[str]:
-    """Yield the open questions that a new question or task repeats in the same words."""
+    """Yield the open questions that contain the words `asked`, or that are contained in them."""
     words = _normalise_words(asked)
     is_short = words.count(" ") < MIN_QUESTION_WORDS
     return (

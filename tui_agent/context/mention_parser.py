@@ -1,7 +1,7 @@
 """Recognition of possible mentions in a message: `@path`, `@dir/`, `@"a path"`, `@symbol`, pasted workspace paths.
 
-Invariant: all functions are pure. A later lookup decides if a candidate is a mention; if it finds nothing, the text
-stays plain.
+Invariant: all functions are pure. A later lookup decides if a candidate is a mention. If the lookup finds nothing, the
+text stays plain text.
 """
 
 import re
@@ -40,12 +40,15 @@ _ABSOLUTE_STARTS: Final = tuple(
         *("private", "proc", "root", "run", "srv", "sys", "tmp", "usr", "var"),
     )
 )
-"""Starts of absolute paths on this computer. Needed because `@/components/x` is an import in some languages."""
+"""Starts of absolute paths. Only these count as paths, because `@/components/x` is an import in some languages."""
 
 
 @dataclass(frozen=True, slots=True)
 class MentionedPath:
-    """A path that a mention may mean, with a line range if one was given. `given` is the path's text in the message."""
+    """A path that a mention may mean. `given` is its text in the message.
+
+    `first_line` and `last_line` are 0 if the message gives no lines.
+    """
 
     given: str
     path: str
@@ -55,17 +58,20 @@ class MentionedPath:
 
 @dataclass(frozen=True, slots=True)
 class MentionCandidate:
-    """Text in the message that may be a mention: the paths it may mean, likeliest first, and a symbol that it may name."""
+    """A text in the message that may be a mention.
+
+    `readings` are the paths that it may mean, likeliest first. `symbol` is the symbol that it may mean; empty if none.
+    """
 
     given: str
     readings: tuple[MentionedPath, ...]
     symbol: str = ""
     is_certain: bool = False
-    """True if the text can only be a path; if there is no such file, the user is warned."""
+    """True if the text can only be a path. The user is warned if this path does not exist."""
 
 
 def find_candidates(text: str, root: str) -> list[MentionCandidate]:
-    """Return all texts in the message that may be mentions, in order, each text once."""
+    """Return all texts in the message that may be mentions, in order and without duplicates."""
     fences = [match.span() for match in _FENCE.finditer(text)]
     given_texts: set[str] = set()
     mentions: list[MentionCandidate] = []
@@ -105,13 +111,16 @@ def _at_mentions(text: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int
 
 
 def split_resource(given: str, servers: Collection[str]) -> tuple[str, str] | None:
-    """Return the server and the address in `SERVER:URI`; None if it is something else, such as a file and a line."""
+    """Return the server and the URI of a mention `SERVER:URI`.
+
+    Returns None if the text is something else, such as a file and a line.
+    """
     server, _, uri = given.partition(":")
     return (server, uri) if server in servers and _URI.match(uri) else None
 
 
 def _strip_punctuation(plain: str) -> str:
-    """Remove the sentence's punctuation at the end of a word, but keep the brackets of a call such as `run()`."""
+    """Remove punctuation at the end of a word, but keep the brackets of a call such as `run()`."""
     bare = plain.rstrip(_TRAILING)
     return f"{bare})" if bare.endswith("(") and plain.startswith(f"{bare})") else bare
 
@@ -119,7 +128,10 @@ def _strip_punctuation(plain: str) -> str:
 def _pasted_paths(
     text: str, root: str, fences: list[tuple[int, int]]
 ) -> Iterator[tuple[int, MentionCandidate]]:
-    """Yield workspace paths that were dropped or pasted into the message, except those in error reports and traces."""
+    """Yield the workspace paths that were dropped or pasted into the message.
+
+    Leaves out paths in error reports and stack traces.
+    """
     count = 0
     for match in _PASTED.finditer(text):
         path = match["double"] or match["single"] or match["plain"].replace("\\ ", " ").rstrip(_TRAILING)
@@ -138,7 +150,7 @@ def _pasted_paths(
 
 
 def _with_lines(given: str) -> list[MentionedPath]:
-    """Return the path and the line range that follows it, e.g. `:10-20`; an empty list if there is no range."""
+    """Return the path before a line range such as `:10-20`, with the range. Empty if there is no line range."""
     match = _LINES.fullmatch(given)
     if match is None:
         return []

@@ -1,8 +1,8 @@
-"""Lookup of mentions in a message, and their text for the model.
+"""Lookup of the mentions in a message, and the text that the model gets for each of them.
 
-Invariant: nothing is read that `may_read` refuses. The text of each mention and of all together is limited: if space is
-short, short texts are sent in full and long ones share the rest. An error with one mention becomes a note of that
-mention.
+Invariant: no path is read that `may_read` refuses. The text of each mention and of all mentions together is limited. If
+room is short, short texts are sent in full and long texts share the rest. If reading a mention fails, the mention has a
+note with the error.
 """
 
 import re
@@ -29,14 +29,14 @@ from tui_agent.protocol.unicode_text import escape_unprintable, format_count
 MAX_CHARS: Final = 50_000
 MAX_LINES: Final = 2_000
 MIN_FILE_CHARS: Final = 400
-"""Minimum characters of a mentioned file that are sent; a smaller piece would be mistaken for the whole file."""
+"""Minimum characters of a mentioned file that are sent. A smaller piece could be mistaken for the whole file."""
 MAX_ALL_CHARS: Final = 160_000
 MAX_ENTRIES: Final = 200
 MAX_IMAGE_BYTES: Final = 5_000_000
 MAX_SYMBOL_NAMES: Final = 5
-"""Maximum number of names per message to look up as symbols, because each may take a moment."""
+"""Maximum number of names per message that are looked up as symbols, because a lookup can be slow."""
 SYMBOL_SEARCH_S: Final = 4.0
-"""Time limit in seconds for all symbol lookups if there is no index yet."""
+"""Time limit in seconds for all symbol lookups of a message."""
 NOT_INDEXED_NOTE: Final = (
     "not found yet, because the repository is still being indexed; mention it again later, or name its file"
 )
@@ -46,18 +46,19 @@ SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
 MayRead = Callable[[str, str], str]
-"""Takes a path as given and its target; returns the reason why it must not be read, or an empty string."""
+"""Function of a path and its target. Returns the reason why they must not be read, or an empty string."""
 ReadResource = Callable[[str, str], Awaitable[ResourceContent]]
-"""Reads a resource of an MCP server by the server's name and the address. Raises `ToolError`."""
+"""Function of an MCP server's name and a resource's URI. Returns the resource. Raises `ToolError`."""
 KeepImage = Callable[[bytes], str]
-"""Stores an image and returns its digest."""
+"""Function that stores an image and returns the image's digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
     """The services and limits for looking up mentions.
 
-    `images`: the model accepts images; `room`: characters for all mentions; `names_s`: seconds for all symbol names.
+    `images` is True if the model accepts images. `room` is the maximum characters of all mentions. `names_s` is the
+    time limit in seconds for all symbol names.
     """
 
     env: Environment
@@ -75,7 +76,7 @@ class Sources:
 class _Lookup:
     """A mention that was found, with its full text.
 
-    `within(limit)` returns the mention cut to `limit` characters; `within` is None for a mention that is never cut.
+    `within(limit)` returns the mention cut to `limit` characters. `within` is None for a mention that is never cut.
     """
 
     mention: Mention
@@ -89,21 +90,21 @@ class _Lookup:
 
 @dataclass(slots=True)
 class _NameBudget:
-    """The number and time in seconds of symbol lookups that remain for a message."""
+    """The remaining symbol lookups of a message: their number, and the time at which they end."""
 
     until: float
     left: int = MAX_SYMBOL_NAMES
 
 
 def may_mention(text: str, root: str) -> bool:
-    """Return True if the text may contain a mention. A quick test without any lookup."""
+    """Return True if the text may contain a mention. This is a quick test; nothing is looked up."""
     return "@" in text or root in text
 
 
 async def resolve_mentions(text: str, sources: Sources) -> tuple[Mention, ...]:
     """Return the mentions in the message `text`, in order.
 
-    A candidate that was not found is included only if it is certainly a path (`is_certain`).
+    A candidate that was not found is included only if it can only be a path (`is_certain`).
     """
     places = await to_thread.run_sync(find_candidates, text, sources.env.root)
     lookups: list[_Lookup] = []
@@ -159,7 +160,7 @@ async def _find_path(path: str, sources: Sources) -> FileInfo | None:
 
 
 async def _find_by_shown_name(path: str, env: Environment) -> FileInfo | None:
-    """Find a file by its displayed name. A name that is not UTF-8 cannot be typed in any other way."""
+    """Find a file whose name is not UTF-8 by its displayed name, because the real name cannot be typed."""
     for info in await env.listdir(path.rpartition("/")[0]):
         if info.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") == path:
             return info
@@ -229,7 +230,10 @@ async def _resource_lookup(
 
 
 def _cut_resource(mention: Mention, head: str, text: str, room: int) -> Mention:
-    """Return the mention with at most `room` characters of a resource's text, which cannot end its own element."""
+    """Return the mention with at most `room` characters of a resource's text.
+
+    The text cannot contain the end tag of its element.
+    """
     body = text[:room].replace("</resource", "&lt;/resource")
     is_cut = len(text) > room
     note = f"\n[the first {room:,} of {len(text):,} characters]" if is_cut else ""
@@ -277,9 +281,9 @@ def _file_lookup(reading: MentionedPath, content: FileContent) -> _Lookup:
 
 @dataclass(frozen=True, slots=True)
 class _LineRange:
-    """The lines `first` to `last` of a mentioned file with `count` lines.
+    """Lines of a mentioned file that has `count` lines.
 
-    `lines` are the lines that may be sent; `note` states the encoding.
+    `first` and `last` are line numbers; `lines` are the texts of these lines. `note` states the encoding.
     """
 
     reading: MentionedPath
@@ -315,7 +319,10 @@ class _LineRange:
 
 
 def _limit_lines(lines: Sequence[str], first: int, last: int, room: int) -> tuple[list[str], int]:
-    """Return the lines that fit into `room` characters (at least the start of one), and the last one's number."""
+    """Return the lines that fit into `room` characters, and the number of the last line.
+
+    At least the start of one line is returned.
+    """
     shown: list[str] = []
     for line in lines[first - 1 : last]:
         if len(shown) == MAX_LINES or (len(line) + 1 > room and shown):
@@ -329,7 +336,7 @@ def _limit_lines(lines: Sequence[str], first: int, last: int, room: int) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A definition of a mentioned symbol, with the lines of it that may be sent."""
+    """A definition of a mentioned symbol. `lines` are the lines that may be sent."""
 
     path: str
     first: int
@@ -339,7 +346,7 @@ class _Definition:
 async def _find_symbol(
     place: MentionCandidate, sources: Sources, names: _NameBudget
 ) -> tuple[_Lookup | None, str]:
-    """Return the definitions of the mentioned symbol, or None with a note for the user.
+    """Return the definitions of the mentioned symbol. If there are none, return None and a note for the user.
 
     The note is empty if the symbol certainly does not exist.
     """
@@ -355,7 +362,7 @@ async def _find_symbol(
 
 
 async def _find_definitions(symbol: str, sources: Sources) -> tuple[Sequence[SymbolLocation], bool]:
-    """Return the definitions of a symbol, and True if the list is certainly complete."""
+    """Return the definitions of a symbol, and True if no definition can be missing."""
     known = await sources.symbols(symbol) if sources.symbols is not None else None
     if known:
         return known, True
@@ -419,7 +426,7 @@ def _split_lines(text: str) -> list[str]:
 
 
 def _decode(data: bytes) -> tuple[str, str] | None:
-    """Return the text that `read_file` would show, and a note on its encoding; None if the data is binary."""
+    """Return the text as `read_file` shows it, and a note on its encoding. Return None for binary data."""
     for bom, codec in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if data.startswith(bom):
             return data[len(bom) :].decode(codec, "replace"), ""

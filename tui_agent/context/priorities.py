@@ -1,7 +1,7 @@
-"""Division of a summary's characters among its blocks, by rank.
+"""Division of a summary's characters among its blocks by rank.
 
-Invariant: all functions are pure. Required content is cut only if the required blocks alone do not fit. Characters that
-a block does not use go to the next one.
+Invariant: all functions are pure. A required block is cut only if all required blocks together do not fit. Characters
+that a block does not use are available to the next block.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,10 @@ _LESS: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class FittedText:
-    """A block's text after fitting. `cut`: some text is missing; `dropped`: number of pieces that are missing."""
+    """A block's text after fitting.
+
+    `cut` is True if some text is missing; `dropped` is the number of missing pieces.
+    """
 
     text: str
     cut: bool = False
@@ -26,8 +29,8 @@ class FittedText:
 class SummaryBlock:
     """A block of a summary, such as the task or the changed files. Sizes are in characters.
 
-    `needs` is the size of the block's shortest complete form, and `share` the guaranteed fraction of the summary.
-    `what` is the name of a required block for the user. `own` is True if the block contains the user's words.
+    `needs` is the size of the shortest form without loss, and `share` the guaranteed fraction of the summary. `what`
+    names a required block for the user. `own` is True if the block contains the user's words.
     """
 
     title: str
@@ -40,14 +43,14 @@ class SummaryBlock:
 
     @property
     def is_required(self) -> bool:
-        """True if the block must not lose content: when it is cut, its full text must be stored."""
+        """True if the block must not lose content. When such a block is cut, its full text is stored."""
         return bool(self.what)
 
 
 def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> list[FittedText]:
-    """Return the text of each block. Blocks are in order of rank: the first is the last to be cut.
+    """Return the fitted text of each block. Blocks are in order of rank; the last block is the first to be cut.
 
-    Together the texts take `preferred` characters, or more if they need it, but never more than `room`.
+    Together the texts have `preferred` characters, or more if the blocks need more, but at most `room`.
     """
     minimums = _guaranteed_sizes(blocks, room)
     least_after = _sums_after(minimums)
@@ -66,7 +69,7 @@ def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> lis
 def _guaranteed_sizes(blocks: Sequence[SummaryBlock], room: int) -> list[int]:
     """Return each block's guaranteed size in a summary of `room` characters.
 
-    Blocks without the user's words get less if the other blocks need the characters.
+    If not all guaranteed sizes fit, blocks without the user's words get less.
     """
     minimums = [min(block.needs, int(block.share * room)) for block in blocks]
     own = sum(block.needs for block in blocks if block.own)
@@ -83,9 +86,9 @@ def _sums_after(sizes: Sequence[int]) -> list[int]:
 
 
 def divide_evenly(needs: Sequence[int], room: int) -> list[int]:
-    """Divide `room` among needs: even shares, but never more than a need. Return one part for each need.
+    """Divide `room` evenly and return one part for each need. No part is larger than its need.
 
-    What a small need leaves over is given to larger needs.
+    What a small need does not use goes to larger needs.
     """
     rooms, room = [0] * len(needs), max(0, room)
     by_need = sorted(range(len(needs)), key=needs.__getitem__)

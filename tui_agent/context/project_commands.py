@@ -1,6 +1,6 @@
-"""Commands to build, test and check a repository, found in its own files.
+"""Commands to build, test and check a repository, found in the repository's files.
 
-Invariant: the functions only use the given texts; a file that cannot be parsed is ignored.
+Invariant: all functions are pure. A file that cannot be parsed is ignored.
 """
 
 import json
@@ -55,15 +55,16 @@ _COMMANDS_WITH_EVIDENCE: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]]
     ("Cargo.toml", "format", "cargo fmt", "cargo fmt", ("rustfmt.toml", ".rustfmt.toml")),
     ("go.mod", "lint", "go vet ./...", "go vet", ()),
 )
-"""Commands that are reported only if a CI file or certain files in the repository show that they are used.
+"""Commands that are reported only if a file of the repository shows that they are used.
 
-Each entry has the language's file, the command's kind, the command, the words in a CI file, and the files.
+Each entry has the language's main file, the kind of command, the command, words to find in a CI file, and files whose
+existence is evidence too.
 """
 _SCRIPT: Final = re.compile(r"(?:scripts?|dev)/([a-z-]+)(\.sh)?")
 _PACKAGE_FILES: Final = frozenset(
     ("pyproject.toml", "setup.py", "requirements.txt", "package.json", "Gemfile", "composer.json", "mix.exs")
 )
-"""If there is one of these files, `make install` installs dependencies; otherwise, the program itself."""
+"""Files that mean that `make install` installs dependencies. Without them, it installs the program itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,9 @@ class ProjectCommand:
 
 
 def find_commands(texts: Mapping[str, str], paths: Collection[str]) -> list[ProjectCommand]:
-    """Return the commands that these files name, one per kind and language.
+    """Return the commands that these files name, one for each kind and language.
 
-    Makefile targets take precedence, then the repository's own scripts, then the languages' usual tools.
+    Makefile targets take precedence over the repository's own scripts, and these over the usual tools of the language.
     """
     commands = _first_of_kind(_targets("Makefile", "make", _TARGET, texts))
     commands += _first_of_kind(_targets("justfile", "just", _RECIPE, texts))

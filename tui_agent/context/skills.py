@@ -1,7 +1,7 @@
 """Skills: folders with a SKILL.md, from the user and from a trusted project.
 
 Invariant: a project's skills are used exactly as they were when the user trusted the project. Of a user's skill, only
-files inside its folder are read. A broken skill is listed with its fault and does not affect others.
+files inside its folder are read. A broken skill is listed with its error and does not affect other skills.
 """
 
 import os
@@ -36,15 +36,15 @@ class _Skill:
     record: SkillRecord
     body: str = ""
     folder: Path | None = None
-    """The folder of a user's skill; None for a project's skill. The files of a project's skill are in `contents`."""
+    """The folder of a user's skill. None for a project's skill, whose files are in `contents`."""
     contents: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class SkillStore:
-    """The skills of the user and the project. `user`: the folder of the user's skills.
+    """The skills of the user and the project.
 
-    Skills whose name `leaves_out` accepts are ignored. `neighbours` are other programs' folders in the user's home
-    folder.
+    `user` is the folder of the user's skills. `neighbours` are skill folders of other programs in the user's home
+    folder. Skills for whose name `leaves_out` returns True are ignored.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SkillStore:
         self.refresh()
 
     def refresh(self) -> tuple[SkillRecord, ...]:
-        """Load all skills again and return their records. Blocking."""
+        """Load all skills again and return their records. Blocks while files are read."""
         skills_found = [
             skill
             for skill in (*self._project_skills(), *chain.from_iterable(map(_user_skills, self._folders)))
@@ -87,9 +87,9 @@ class SkillStore:
         return self.records
 
     def read(self, name: str, file: str = "") -> SkillText:
-        """Return the body of a skill, or one of its files.
+        """Return the text of a skill's SKILL.md, or of the skill's file `file`. Blocks while the file is read.
 
-        Blocking. Raises `ToolError` if there is no such skill or file.
+        Raises `ToolError` if there is no such skill or file.
         """
         skill = self._skills.get(name)
         if skill is None:
@@ -230,7 +230,7 @@ def _parse_skill(
 
 
 def _is_folder(path: Path) -> bool:
-    """Return True for a folder. False for anything else, and for a folder that cannot be examined."""
+    """Return True for a folder. Return False for anything else, also for a folder that cannot be examined."""
     return os.path.isdir(path)  # noqa: PTH112 - it raises nothing
 
 

@@ -1,7 +1,7 @@
 """The text of a summary: recorded facts in sections, followed by the story of the work so far.
 
-Invariant: the task, the user's words, pins, plan, todo items, files and failing tests come from the log, not from a
-model. Only the story of an older summary is used again, so that summaries do not grow from one to the next.
+Invariant: the task, the user's words, pins, plan, todo items, files and failing tests come from the log and not from a
+model. Of an older summary only the story is used again, so that summaries do not grow.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -56,10 +56,10 @@ _TRIES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class CutText:
-    """A text of a summary that was cut for lack of room.
+    """A text that was shortened because there was no room.
 
-    `what` is the text's description for the user, `whole` the full text, and `chars` the number of characters that are
-    kept.
+    `what` describes the text for the user. `whole` is the full text, and `chars` the number of characters that are
+    left.
     """
 
     what: str
@@ -69,7 +69,7 @@ class CutText:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary, the sizes of the user's words and of all other text in it, and the texts that were cut."""
+    """A summary, the sizes of its sections, and the texts that were cut."""
 
     text: str
     shares: tuple[SummaryShare, ...]
@@ -77,7 +77,7 @@ class Summary:
 
 
 def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Text) -> Summary:
-    """Build a summary of about `preferred` characters, and up to `room` if required content needs it."""
+    """Build a summary of about `preferred` characters; up to `room` characters if required content needs them."""
     story_text = _lower_headings(story).strip()
     last = SummaryBlock(
         STORY,
@@ -102,9 +102,9 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
 
 
 def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
-    """Return the number of characters of required content, and of the user's words in it.
+    """Return the number of characters of all required content, and of the user's words among it.
 
-    Both numbers are those of the shortest complete form.
+    Both numbers are sizes of the shortest form without loss.
     """
     blocks = required_blocks(facts, text)
     return sum(block.needs for block in blocks), sum(block.needs for block in blocks if block.own)
@@ -141,7 +141,7 @@ def story_of(summary: str) -> str:
 def story_from_record(messages: Sequence[Message], room: int, text: Text) -> str:
     """Return a story built from the log alone, without a model.
 
-    It has the stories of older summaries, in up to half of the room, and then one line for each message or call. If not
+    The stories of older summaries get up to half of the room. Then follows one line for each message or call. If not
     all lines fit, those in the middle are left out.
     """
     stories = [
@@ -153,9 +153,9 @@ def story_from_record(messages: Sequence[Message], room: int, text: Text) -> str
 
 
 def _shorten_chapters(story: str, room: int) -> str:
-    """Shorten a story that several summaries wrote: each of its chapters gets an equal share of `room` characters.
+    """Shorten a story of several chapters: each chapter gets an equal share of `room` characters.
 
-    In a long story, the chapters in the middle are merged.
+    If there are too many chapters, those in the middle are merged.
     """
     chapters = story.split(CHAPTER)
     max_chapters = max(3, room // _LEAST)
@@ -201,9 +201,9 @@ def _turn_lines(messages: Sequence[Message], text: Text) -> Iterator[str]:
 
 
 def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
-    """Return the text that a model summarises: an older summary, then the newest messages that fit.
+    """Return the text that a model is asked to summarise, with at most `room` characters.
 
-    `room` is the maximum in characters.
+    It contains an older summary, and the newest messages that fit.
     """
     first = [
         _shorten(_format_message(message, text), room // 4)
@@ -225,9 +225,9 @@ def transcript(messages: Sequence[Message], room: int, text: Text) -> str:
 def transcript_within(
     messages: Sequence[Message], room: int, text: Text, count: Callable[[str], int], most: int
 ) -> str:
-    """Return the transcript, shortened until it has at most `most` tokens according to `count`.
+    """Return the transcript, shortened until it has at most `most` tokens. `count` returns the tokens of a text.
 
-    A character count is not enough, because new text can have more tokens per character than the average.
+    A limit in characters is not enough, because new text can have more tokens per character than the average.
     """
     transcript_text = transcript(messages, room, text)
     for _ in range(_TRIES):
@@ -268,7 +268,7 @@ def _shorten(words: str, room: int) -> str:
 
 
 def _lower_headings(story: str) -> str:
-    """Lower the level of the headings in a story, so that they differ from the headings of the summary."""
+    """Lower the level of the headings in a story, so that they are below the headings of the summary."""
     return "\n".join(f"#{line}" if line.startswith(("# ", "## ")) else line for line in story.split("\n"))
 
 

@@ -1,7 +1,7 @@
-"""Facts that a summary must keep: task, user messages, pins, plan, todo items, tests and files, as recorded in the log.
+"""Facts that a summary must keep: task, user messages, pins, plan, todo items, tests and files.
 
-Invariant: none of these texts was written by a model, except the approved plan. A shortened text says that it is
-shortened and contains the id of the artifact with the full text. Each fact is a block with shorter forms.
+Invariant: all texts come from the log. None was written by a model, except the approved plan. A shortened text says
+that it is shortened, and contains the id of the artifact with the full text.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -29,21 +29,22 @@ _MARKS: Final = {"completed": "x", "in_progress": ">", "pending": " "}
 _ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
 _LEAST: Final = 400
 MAX_NAMED_CHARS: Final = 64_000
-"""Maximum bytes of the listed paths of changed files; older files are only counted."""
+"""Maximum bytes of the listed paths of changed files. Older files are only counted."""
 _NOTE: Final = 160
-"""Number of characters reserved for the note about left-out content."""
+"""Number of characters reserved for a note about left-out content."""
 _LINES: Final = (300, 120, 48)
-"""Number of characters kept of the first and last line of a message that does not fit; tried in this order."""
+"""Numbers of characters to keep of the first and last line of a message; tried in this order until all messages fit."""
 
 Text = Callable[[LongText], str]
-"""Returns the full text of a stored text, which may be in a blob."""
+"""Function that returns the full text of a stored text, which may be in a blob."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The recorded content of a session for a summary. `originals` is the whole history, including offloaded content.
+    """The recorded content of a session for a summary.
 
-    `spoken` and `pinned` are the event numbers of the user's own messages and of pinned messages.
+    `originals` is the whole history with the outputs that were offloaded. `spoken` and `pinned` are the event numbers
+    of the user's own messages and of pinned messages.
     """
 
     originals: Sequence[Message]
@@ -56,14 +57,14 @@ class Facts:
     failing: Sequence[str] = ()
     """The tests known to fail."""
     changed: Sequence[str] = ()
-    """The files that were changed in the whole session, the newest last.
+    """The files that were changed in the whole session, newest last.
 
-    The history no longer contains every call.
+    They are recorded separately because the history no longer contains every call.
     """
 
 
 def required_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
-    """Return the blocks of a summary that hold recorded facts, in order of rank; the first is the last to be cut."""
+    """Return the blocks of recorded facts in order of rank; the last block is the first to be cut."""
     calls = calls_by_id(facts.originals)
     changed, read = _file_blocks(facts, calls)
     artifacts = "\n".join(map(_artifact, facts.artifacts[-MAX_ARTIFACTS:]))
@@ -107,13 +108,13 @@ def count_fitting(lines: Sequence[str], room: int) -> int:
 
 
 def _whole_block(title: str, words: str, share: float, what: str, *, own: bool = False) -> SummaryBlock:
-    """Return a required block of a summary. If the block does not fit, its middle is left out."""
+    """Return a required block of a summary. If the text does not fit, its middle is left out."""
     words = words.strip()
     return SummaryBlock(title, words, partial(_head_and_tail, words, kept=True), len(words), share, what, own)
 
 
 def _optional_block(title: str, words: str, share: float) -> SummaryBlock:
-    """Return a block of a summary that is shortened before any required block."""
+    """Return an optional block of a summary, which is shortened before any required block."""
     words = words.strip()
     return SummaryBlock(
         title, words, partial(_head_and_tail, words, kept=False), min(len(words), _LEAST), share
@@ -139,7 +140,7 @@ def _line_block(title: str, lines: Sequence[str], share: float, what: str) -> Su
 
 
 def _fit_newest(lines: Sequence[str], whole: str, room: int) -> FittedText:
-    """Return the newest lines that fit, after a note with the number of older lines."""
+    """Return the newest lines that fit, preceded by a note with the number of left-out lines."""
     fitting = max(1, count_fitting(lines[::-1], room - _NOTE))
     if fitting >= len(lines):
         return FittedText("\n".join(lines))
@@ -160,22 +161,25 @@ def _task(facts: Facts, text: Text) -> str:
 
 
 def _user_messages(facts: Facts, text: Text) -> SummaryBlock:
-    """Return the summary's block of user messages after the task, except those that stay in the history."""
+    """Return the block of the user's messages after the first one.
+
+    Messages that stay in the history are left out.
+    """
     own = [message for message in list(user_messages(facts))[1:] if message.seq <= facts.through]
     texts = [text_of_content(message.content, text).strip() for message in own]
     pinned = [message.seq in facts.pinned for message in own]
     whole = "\n\n".join(map(_quote, texts))
     fit = partial(_fit_messages, texts, pinned, whole)
     return SummaryBlock(
-        "What the user said later", whole, fit, len(whole), 0.16, "what you said later", own=True
+        "The user's later messages", whole, fit, len(whole), 0.16, "your later messages", own=True
     )
 
 
 def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], whole: str, room: int) -> FittedText:
-    """Return the messages shortened to their first and last line, where rules usually are, until they fit.
+    """Return the messages, shortened until they fit.
 
-    The oldest messages are shortened first, pinned ones last. If that is not enough, messages in the middle are left
-    out.
+    A message is shortened to its first and last line, where rules usually are. The oldest messages are shortened first,
+    pinned messages last. If that is not enough, messages in the middle are left out.
     """
     pieces = list(map(_quote, messages))
     excess = sum(map(len, pieces)) + 2 * len(pieces) - (room - _NOTE)
@@ -218,7 +222,7 @@ def _first_and_last_line(words: str, max_chars: int) -> str:
 
 
 def _join_pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
-    """Return the text of pinned messages, except the user's, which have their own block."""
+    """Return the text of pinned messages. The user's pinned messages are left out, because another block has them."""
     own = {id(message) for message in user_messages(facts)}
     pinned = [
         message
@@ -250,8 +254,8 @@ def _todo_block(items: Sequence[TodoItem]) -> SummaryBlock:
 def _fit_todo(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> FittedText:
     """Return the lines of todo items that fit.
 
-    Completed items are left out first, the oldest before newer ones. Open items are left out only if they alone do not
-    fit.
+    Completed items are left out first, oldest first. Open items are left out only if they do not fit without completed
+    items.
     """
     open_lines = [line for done, line in lines if not done]
     remaining = room - _NOTE - sum(len(line) + 1 for line in open_lines)
@@ -277,7 +281,7 @@ def _todo_line(item: TodoItem) -> str:
 
 
 def _failed_tests(facts: Facts, calls: dict[CallId, ToolCallPart], text: Text) -> str:
-    """Return the counts, the command and the artifact of the newest test run if it failed, but not its output."""
+    """Return the counts, the command and the artifact of the newest test run. Empty if the run did not fail."""
     results = [
         message for message in facts.originals if isinstance(message, ToolMessage) and message.name == TESTS
     ]
@@ -308,8 +312,8 @@ class _File:
 def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
     """Return the block of changed files and the block of files that were only read, newest last.
 
-    The line of a file counts the calls that used it. For a changed file, it counts the calls that changed it, and gives
-    the agent's reason: the text before the last of these calls.
+    Each line counts the calls with the file's path; for a changed file, only the calls that changed it. The line also
+    quotes the agent's text before the last of these calls as the reason.
     """
     ok = successful_calls(facts.originals)
     texts_by_call = _texts_before_calls(facts.originals)
@@ -360,7 +364,10 @@ def _file_block(
 
 
 def _fit_files(files: Sequence[_File], whole: str, first: str, lasts: bool, room: int) -> FittedText:
-    """Return the list of files in the first form that fits: without reasons, by folder, or only the newest files."""
+    """Return the list of files in the first form that fits.
+
+    The forms are: without reasons, grouped by folder, and only the newest files.
+    """
     with_counts = "\n".join(
         f"- {file.path}: {file.counts}" if file.counts else f"- {file.path}" for file in files
     )

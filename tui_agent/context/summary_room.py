@@ -1,7 +1,7 @@
-"""The space for a summary in the window, and a description of the largest parts of a window.
+"""Calculation of a summary's size, and a description of the largest sections of a request.
 
-Invariant: all functions are pure. Required content stays complete if the window can hold it together with the fixed
-parts and a few of the newest messages, even if little room for work remains.
+Invariant: all functions are pure. Required content stays complete if the window can hold it with the fixed content and
+a few of the newest messages, even if little room for work remains.
 """
 
 from collections.abc import Sequence
@@ -11,29 +11,29 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.events.context import Section, SectionName
 
 FULL: Final = 0.80
-"""Fraction of the window that a summary and all other content may fill."""
+"""Fraction of the window that a summary and all other content together may fill."""
 FULL_WHEN_CUT: Final = 0.60
-"""The fraction that replaces `FULL` if required content has to be cut anyway."""
+"""Replaces `FULL` if required content has to be cut anyway."""
 MIN_KEPT: Final = 0.05
-"""Minimum fraction of the window left for the newest messages."""
+"""Minimum fraction of the window that is left for the newest messages."""
 MIN_TIGHT: Final = 0.02
-"""The fraction that replaces `MIN_KEPT` if required content would otherwise have to be cut."""
+"""Replaces `MIN_KEPT` if required content would otherwise have to be cut."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
-"""Fraction of the window for the story of a summary: normal and minimum."""
+"""Normal and minimum fraction of the window for the story of a summary."""
 MIN_CHARS: Final = 2_000
 """Minimum number of characters that a summary may have."""
 WORK: Final = 0.25
 """Fraction of the window that should be free for work between two summaries."""
 _OVERHEAD_FACTOR: Final = 1.15
-"""Factor by which the size of the user's words is multiplied to allow for other required content."""
+"""Factor for the characters of the user's words that also allows for other required content."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedContent:
-    """Sizes of the content that shares the window with a summary.
+    """Sizes of the other content of the window, beside a summary.
 
-    `fixed` is everything except messages, in tokens; `base` is `fixed` plus the messages that stay. `fixed_chars` and
-    `base_chars` are the same in characters.
+    `fixed` is the number of tokens of everything except messages. `base` also includes the messages that stay.
+    `fixed_chars` and `base_chars` are the same sizes in characters.
     """
 
     fixed_chars: int
@@ -44,9 +44,10 @@ class FixedContent:
 
 @dataclass(frozen=True, slots=True)
 class SummaryRoom:
-    """Limits of a summary: maximum and preferred characters, characters of the story, and tokens.
+    """Limits of a summary.
 
-    `cut`: required content does not fit.
+    `room` is its maximum and `preferred` its preferred number of characters; `story` is the number for the story, and
+    `tokens` the maximum of tokens. `cut` is True if required content does not fit.
     """
 
     room: int
@@ -59,11 +60,11 @@ class SummaryRoom:
     def compute(
         cls, beside: FixedContent, window: int, last: int, per_char: float, needs: int, own: int, share: float
     ) -> "SummaryRoom":
-        """Compute the limits of a summary in a `window` of tokens.
+        """Compute the limits of a summary in a window of `window` tokens.
 
-        `last` is the limit in tokens of a request that is full of the user's messages. `needs` is the number of
-        characters of required content, `own` the number of those that are the user's words. `share` is the preferred
-        fraction of the window for the request, `per_char` the number of tokens per character.
+        `last` is the maximum tokens of a request full of user messages. `needs` is the number of characters of required
+        content, and `own` the part of it that is the user's words. `share` is the preferred fraction of the window for
+        the request. `per_char` is the number of tokens per character.
         """
         window_chars = window / per_char
         preferred = round(share * window_chars) - beside.base_chars
@@ -97,7 +98,7 @@ _NAMES: Final[dict[SectionName, str]] = {
 
 
 def describe_sections(sections: Sequence[Section]) -> str:
-    """Describe a request's largest parts: `your messages 5,001 tokens, the tools 2,890, the rest 300`."""
+    """Describe the largest sections of a request, e.g. `your messages 5,001 tokens, the tools 2,890, the rest 300`."""
     sizes: dict[str, int] = {}
     for section in sections:
         name = _NAMES.get(section.name, "the rest")

@@ -1,6 +1,7 @@
 """Token counting with a tokenizer if one is installed, corrected by the provider's own counts.
 
-Invariant: nothing is downloaded. Without a tokenizer file on this machine, characters are counted, and `name` says so.
+Invariant: nothing is downloaded. Without a tokenizer file on this machine, tokens are estimated from characters, and
+`name` is `characters`.
 """
 
 import binascii
@@ -21,19 +22,19 @@ IMAGE_TOKENS = 1200
 """Tokens counted for an image."""
 VOCABULARY = "cl100k_base"
 _FILE = "litellm_core_utils/tokenizers/9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
-"""Path of OpenAI's vocabulary (MIT) in litellm's package (MIT): each line has a token in base64 and its rank."""
+"""Path of OpenAI's vocabulary (MIT) in litellm's package (MIT). Each line has a token in base64 and its rank."""
 _SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
-"""The hash published with tiktoken; a file with another hash is not used."""
+"""SHA-256 of the vocabulary, as published with tiktoken. A file with another hash is not used."""
 _PATTERN = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
     r"|\s+(?!\S)|\s"
 )
-"""The pattern that splits text into words: part of the vocabulary's definition."""
+"""Pattern that splits text into words; it is part of the vocabulary's definition."""
 _PIECE = 64 * 1024
 
 
 class Vocabulary(Protocol):
-    """Interface of a tokenizer that counts tokens."""
+    """Protocol of a tokenizer that counts tokens."""
 
     @property
     def name(self) -> str: ...
@@ -44,7 +45,7 @@ class Vocabulary(Protocol):
 class BytePairs:
     """OpenAI's vocabulary cl100k.
 
-    It is close enough to other vocabularies to compute shares of a window, and takes a third of o200k's memory.
+    Its counts are close enough to those of other vocabularies, and it needs a third of o200k's memory.
     """
 
     name = VOCABULARY
@@ -59,21 +60,21 @@ class BytePairs:
         )
 
     def count(self, text: str) -> int:
-        """Count tokens. A long text is split first, which adds at most one token per split."""
+        """Count tokens. A long text is split first; each split adds at most one token."""
         pieces = range(0, len(text), _PIECE)
         parts = (_copy_text(text[start : start + _PIECE]) for start in pieces)
         return sum(len(self._encoding.encode_ordinary(part)) for part in parts)
 
 
 def _copy_text(text: str) -> str:
-    """Return a copy of non-ASCII text, because the encoder would leave a UTF-8 copy attached to the original."""
+    """Return a copy of non-ASCII text, because the encoder would attach a UTF-8 copy to the original string."""
     return text if text.isascii() else text[:1] + text[1:]
 
 
 def bundled() -> Vocabulary | None:
-    """Load the vocabulary installed with the product; return None if it is missing or was changed.
+    """Load the vocabulary installed with the product. Return None if the file is missing or was changed.
 
-    Takes a tenth of a second, so it must not be called on the event loop.
+    Blocks for a tenth of a second, so it must not be called on the event loop.
     """
     package = find_spec("litellm")
     for place in (package.submodule_search_locations if package is not None else None) or ():
@@ -87,9 +88,9 @@ def bundled() -> Vocabulary | None:
 
 
 class Tokens:
-    """Estimates a model's tokens: the count by our own vocabulary times a ratio for the model.
+    """Estimates a model's tokens: the number of tokens in our own vocabulary times the model's ratio.
 
-    The ratio is learnt from the provider's own counts (`calibration`).
+    The model's ratio is computed from the provider's counts (`calibration`).
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Tokens:
 
     @property
     def ready(self) -> bool:
-        """True once the search for the vocabulary has finished."""
+        """True if the vocabulary was loaded, or if there is none to load."""
         return self._find is None
 
     def load(self) -> None:
@@ -114,19 +115,19 @@ class Tokens:
 
     @property
     def name(self) -> str:
-        """The name of the vocabulary, or `characters`."""
+        """The name of the vocabulary. Without a vocabulary, it is `characters`."""
         return self._vocabulary.name if self._vocabulary is not None else "characters"
 
     def count(self, text: str) -> int:
-        """Count the tokens of a text, without the model's ratio."""
+        """Count the tokens of a text in our own vocabulary."""
         if self._vocabulary is not None:
             return self._vocabulary.count(text)
         return round(len(text) / CHARS_PER_TOKEN)
 
     def ratio(self, model: str) -> float:
-        """Return the factor from our own count to this model's tokens."""
+        """Return the model's ratio: its tokens for one token of our own vocabulary."""
         return self._calibration.ratio(model, self.name)
 
     def scaled(self, counted: int, model: str) -> int:
-        """Return the number of the model's tokens for `counted` tokens by our own count."""
+        """Convert a number of tokens in our own vocabulary to the model's tokens."""
         return round(counted * self.ratio(model))

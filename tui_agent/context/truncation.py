@@ -1,6 +1,7 @@
-"""Truncation of long texts to head and tail, with a note of how much is omitted.
+"""Truncation of long texts to head and tail, with a note that counts the omitted text.
 
-Invariant: cuts fall between lines if lines are short, and always between characters; the counts add up.
+Invariant: cuts fall between lines if lines are short, and always between characters. The sizes of head, tail and
+omitted text add up to the size of the full text.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ MAX_LINES = 400
 class TruncatedText:
     """A text after truncation, including the note.
 
-    `size` (bytes of UTF-8) and `lines` describe the full text.
+    `size` (UTF-8 bytes) and `lines` describe the full text.
     """
 
     text: str
@@ -33,16 +34,17 @@ class TruncatedText:
 
 
 def artifact_id(text: str) -> str:
-    """Return the id of the artifact that stores the text."""
+    """Return the id of the artifact that would store the text."""
     return Artifact.id_for_sha256(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest())
 
 
 def head_and_tail(
     text: str, *, max_bytes: int = MAX_BYTES, max_lines: int = MAX_LINES, artifact: str = ""
 ) -> TruncatedText:
-    """Return the text, or its head and tail with at most `max_bytes` bytes and `max_lines` lines.
+    """Return the text. If it is too long, return its head and tail with a note.
 
-    `artifact`: the id of the artifact that stores the full text; the note names it.
+    The result has at most `max_bytes` bytes and `max_lines` lines. `artifact` is the id of the artifact with the full
+    text; the note names it.
     """
     raw = text.encode("utf-8", "replace")
     pieces = _split_lines(raw)
@@ -98,7 +100,7 @@ def _take_tail(pieces: list[bytes], budget: int) -> bytes:
 
 
 def _boundary(piece: bytes, end: int) -> int:
-    """Return the nearest boundary between characters at or before `end`."""
+    """Return the nearest boundary between UTF-8 characters at or before the index `end`."""
     while 0 < end < len(piece) and piece[end] & 0xC0 == 0x80:
         end -= 1
     return end

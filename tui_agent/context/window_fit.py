@@ -1,8 +1,8 @@
-"""Fitting a request into the window, section by section.
+"""Shortening of a history so that the request fits into the window.
 
-Invariant: calls keep their results, and messages keep their order. A shortened text says what is left out. If
+Invariant: calls keep their results, and messages keep their order. A shortened text says that text is left out. If
 shortening is not enough, the oldest answers are dropped with their results. The user's messages and a summary's
-required content are cut last, with a note on the artifact that has the full text.
+required content are cut last, with a note that names the artifact with the full text.
 """
 
 import json
@@ -29,11 +29,14 @@ from tui_agent.protocol.parts import (
 )
 
 SHORT_BYTES, SHORT_LINES = 1_200, 24
-"""Bytes and lines to which a block (a text of a message) is shortened: about 300 tokens."""
+"""Maximum bytes and lines of a shortened text (about 300 tokens)."""
 _MIN_BLOCK_TOKENS = 400
-"""Minimum tokens of a block for it to be shortened."""
+"""Minimum tokens of a message that is shortened."""
 _TINY_BYTES, _TINY_LINES, _TINY_MIN_TOKENS = 240, 6, 90
-"""Bytes, lines and minimum tokens of a block in a second pass, which also shortens answers and arguments of calls."""
+"""Maximum bytes and lines of a text, and minimum tokens of a message, in a second pass.
+
+The second pass also shortens answers and the arguments of calls.
+"""
 _MIN_WORD_TOKENS = 200
 """Minimum tokens that remain of a cut user message."""
 _TRIES = 4
@@ -42,9 +45,10 @@ _IMAGE = TextContent(text="[image left out: no room]")
 
 @dataclass(slots=True)
 class FittedHistory:
-    """A history while it is being fitted into the window. `short` has the positions of shortened messages by section.
+    """A history while it is being fitted into the window.
 
-    `words` has the positions and full texts of user messages and summaries that were cut.
+    `short` has the positions of shortened messages by section. `words` has, by position, the full texts of user
+    messages and summaries that were cut.
     """
 
     counted: list[MessageCount]
@@ -52,23 +56,23 @@ class FittedHistory:
     dropped: set[int] = field(default_factory=set)
     words: dict[int, str] = field(default_factory=dict)
     whole: dict[int, MessageCount] = field(default_factory=dict)
-    """The original of each message in `words`."""
+    """The uncut form of each message in `words`."""
     pinned: frozenset[int] = frozenset()
     """Positions of pinned messages, which are shortened last."""
     lost: dict[int, str] = field(default_factory=dict)
-    """Pinned messages that had to be shortened, by position, with their full text."""
+    """The full texts of pinned messages that had to be shortened, by position."""
 
     def replace_cut(self, index: int, whole: MessageCount, after: MessageCount) -> None:
-        """Replace the message at `index` by `after`, its cut form."""
+        """Replace the message at `index`, whose uncut form is `whole`, by its cut form `after`."""
         self.counted[index], self.whole[index], self.words[index] = after, whole, _longest_text(whole.message)
 
     def messages(self) -> Iterator[Message]:
-        """Return the messages to send, shortened or cut."""
+        """Return the messages to send. Dropped messages are left out."""
         return (count.message for index, count in enumerate(self.counted) if index not in self.dropped)
 
 
 class HistoryFitter:
-    """Shortens messages and caches the results, so that the next request contains the same short texts."""
+    """Shortens messages. The shortened texts are cached, so that the next request contains the same texts."""
 
     def __init__(self, recount: Callable[[Message], MessageCount]) -> None:
         self._recount = recount
@@ -84,7 +88,7 @@ class HistoryFitter:
         needed: int,
         preferred: int,
     ) -> None:
-        """Shorten the history by at least `needed` tokens, and its old blocks by up to `preferred` tokens."""
+        """Shorten the history by at least `needed` tokens, and old messages by up to `preferred` tokens."""
         remaining = needed - preferred + self._shorten_sections(fitted, sections, room, preferred)
         everything = range(len(fitted.counted))
         free = [position for position in everything if position not in fitted.pinned]
@@ -100,7 +104,7 @@ class HistoryFitter:
             _drop_oldest(fitted, remaining)
 
     def cut_as_before(self, fitted: FittedHistory, limit: object) -> None:
-        """Repeat the cuts that were made under the key `limit`, so that the request starts like the last one."""
+        """Repeat earlier cuts that have the same `limit`, so that the request starts like the previous request."""
         if limit != self._limit:
             self._limit = limit
             self._cut.clear()
@@ -110,7 +114,10 @@ class HistoryFitter:
                 fitted.replace_cut(index, count, known[1])
 
     def cut_words(self, fitted: FittedHistory, needed: int, preferred: int) -> None:
-        """If `needed` is positive, cut the longest user messages and summaries until `preferred` tokens are saved."""
+        """Cut the longest user messages and summaries by `preferred` tokens.
+
+        Nothing is cut if `needed` is not positive.
+        """
         longest = sorted(
             (index for index, count in enumerate(fitted.counted) if _longest_text(count.message)),
             key=lambda index: -fitted.counted[index].tokens,
@@ -144,9 +151,9 @@ class HistoryFitter:
     def _shorten_sections(
         self, fitted: FittedHistory, sections: Sequence[SectionName], room: Room, excess: int
     ) -> int:
-        """Shorten the oldest blocks of each section in turn, until the section has its share.
+        """Shorten the oldest messages of each section in turn, until the section does not exceed its share.
 
-        Return the remaining excess in tokens.
+        Returns the tokens that are still too many.
         """
         counted = list(fitted.counted)
         free = [
@@ -189,7 +196,7 @@ class HistoryFitter:
         return excess
 
     def _shorten_if_smaller(self, before: MessageCount, *, tiny: bool) -> MessageCount | None:
-        """Return the message with shortened texts; None if shortening saves nothing."""
+        """Return the message with shortened texts. Return None if that saves no tokens."""
         if before.tokens < (_TINY_MIN_TOKENS if tiny else _MIN_BLOCK_TOKENS):
             return None
         known = self._short.get((id(before.message), tiny))
@@ -206,7 +213,7 @@ class HistoryFitter:
 
 
 def _index_of_newest_answer(fitted: FittedHistory) -> int:
-    """Return the position of the newest answer, or the end of the history if there is none."""
+    """Return the position of the newest answer, or the length of the history if there is none."""
     newest = len(fitted.counted)
     while newest > 0 and isinstance(fitted.counted[newest - 1].message, ToolMessage):
         newest -= 1
@@ -216,7 +223,7 @@ def _index_of_newest_answer(fitted: FittedHistory) -> int:
 
 
 def _longest_text(message: Message) -> str:
-    """Return the longest text of a user message or instruction, or a summary's text; otherwise an empty string."""
+    """Return the longest text of a user message or an instruction, or the text of a summary. Otherwise empty."""
     match message:
         case UserMessage(origin="prompt" | "instructions"):
             return _text(message)
@@ -227,7 +234,7 @@ def _longest_text(message: Message) -> str:
 
 
 def _replace_longest_text(message: Message, now: str) -> Message:
-    """Return the message with the text that `_longest_text` returns replaced by `now`."""
+    """Return the message with its longest text (see `_longest_text`) replaced by `now`."""
     match message:
         case UserMessage(content=content):
             words = _longest_text(message)
@@ -249,7 +256,7 @@ def _text(message: Message) -> str:
 
 
 def _drop_oldest(fitted: FittedHistory, needed: int) -> None:
-    """Drop the oldest answers with their results until there is room; the newest answer stays."""
+    """Drop the oldest answers with their results until there is room. The newest answer stays."""
     answers = [
         index for index, count in enumerate(fitted.counted) if isinstance(count.message, AssistantMessage)
     ]
@@ -264,9 +271,9 @@ def _drop_oldest(fitted: FittedHistory, needed: int) -> None:
 
 
 def _shorten_message(message: Message, *, tiny: bool) -> Message:
-    """Return the message with shortened texts. With `tiny`, the texts are even shorter, and so are answers and calls.
+    """Return the message with shortened texts.
 
-    With `tiny`, a note replaces each image.
+    With `tiny`, the texts are shorter, answers and calls are shortened too, and a note replaces each image.
     """
     shorten = _tiny_text if tiny else _short_text
     match message:
@@ -291,7 +298,7 @@ def _shorten_content(piece: Content, shorten: Callable[[str], str], image: Conte
 
 
 def _tiny_part(part: ModelPart) -> ModelPart:
-    """Shorten a part, except signed reasoning, which providers accept only unchanged."""
+    """Shorten a part. Signed reasoning is not shortened, because providers accept it only unchanged."""
     match part:
         case ToolCallPart(arguments=arguments):
             return part.model_copy(
@@ -320,6 +327,6 @@ def _short_text(text: str) -> str:
 
 
 def _shorten_story(text: str, shorten: Callable[[str], str]) -> str:
-    """Return a summary with a shorter story; everything else in it is required."""
+    """Return the summary with a shorter story. Everything else in a summary is required."""
     required, heading, story = text.rpartition(f"\n## {STORY}\n")
     return f"{required}{heading}{shorten(story)}" if heading else shorten(text)
