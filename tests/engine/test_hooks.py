@@ -91,7 +91,7 @@ async def test_a_hook_answers_for_the_user_what_only_the_profile_asks(tmp_path, 
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("deny", "a hook refused it: it is a Friday."),
+        ("deny", "a hook refused this call: it is a Friday."),
         ("ask", "it is a Friday, and no one is there to answer"),
     ],
 )

@@ -172,14 +172,14 @@ async def test_a_hunk_whose_lines_or_context_changed_is_refused_by_name(tmp_path
             mine = NEW.replace(line, "mine")
             place(tmp_path).write_text(mine)
             assert await reject(bench, hunk(bench, 1)) == (
-                "a.txt was changed since, at or near line 17.",
+                "a.txt was changed after this edit, at or near line 17.",
                 "Nothing was reverted. Your version is kept.",
             )
             assert place(tmp_path).read_text() == mine
         place(tmp_path).unlink()
         assert await reject(bench, hunk(bench, 1)) == ("a.txt no longer exists.", "Nothing was reverted.")
         assert await reject(bench, hunk(bench, 7)) == (
-            "a.txt cannot be reverted in part: there is no such change.", "Nothing was changed.",
+            "a.txt cannot be reverted in part: this change was not found.", "Nothing was changed.",
         )  # fmt: skip
         assert not bench.of(SessionHeadMoved)
 

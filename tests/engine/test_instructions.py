@@ -131,8 +131,9 @@ async def test_one_below_the_workspace_joins_once_a_file_of_its_folder_is_read_o
     assert isinstance(result, ToolMessage) and isinstance(joined, UserMessage)
     assert joined.origin == "instructions"
     assert _text(joined).index("Rules of src.") < _text(joined).index("Rules of deep.")
-    assert "For files below src/deep/ they take precedence over those of every folder above it" in _text(
-        joined
+    assert (
+        "For files below src/deep/ these instructions take precedence over those of all parent folders"
+        in _text(joined)
     )
     loaded = [event for event in bench.of(InstructionsLoaded) if isinstance(event, InstructionsLoaded)]
     assert [event.trigger for event in loaded] == ["turn", "nested"]

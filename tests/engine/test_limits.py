@@ -65,7 +65,7 @@ async def test_a_limit_of_the_turn_counts_only_without_one_of_the_session(tmp_pa
     async with running(tmp_path, [[anyio.sleep_forever]], turn_seconds=0.05) as bench:
         bench.submit(SubmitPrompt(text="go"))
         end = await bench.until("turn.finished")
-    said = "Stopped after 0.05 s, the limit of a turn without the app. --timeout-seconds raises it."
+    said = "Stopped after 0.05 s, the limit of a turn outside the app. --timeout-seconds raises it."
     assert isinstance(end.payload, TurnFinished)
     assert (end.payload.reason, end.payload.detail) == ("time_limit", said)
     async with running(

@@ -1,7 +1,7 @@
 """Messages and tool calls that an agent creates itself, without asking a model.
 
-Invariant: messages and calls are recorded as an answer of the agent before they are used, so that every history stays
-valid and every message part has an index.
+Invariant: an agent's messages and calls are recorded as its answer before they are used. Every history is therefore
+valid, and every message part has an index.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,7 +16,7 @@ from tui_agent.protocol.parts import ModelPart, ToolCallPart, Usage, tool_calls
 
 
 def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[ModelPart]) -> None:
-    """Record parts (texts or calls), which an agent created itself, as its answer."""
+    """Record texts or calls that an agent created itself as an answer of the agent."""
     parts.recorder.append(
         ModelResponded(
             request_id=parts.ids.request(),

@@ -1,4 +1,4 @@
-"""Records of agents' states (running, waiting, …). An unchanged state is not recorded again."""
+"""Recording of the agents' states (running, waiting, …). A state is recorded only when it changes."""
 
 import anyio
 

@@ -1,6 +1,6 @@
-"""The engine's own agents: the default one, which asks the model, and two that do not (`/init` and handoff).
+"""The engine's own agents: the default agent, which asks the model, and agents that do not ask it.
 
-Invariant: an agent only returns actions; the policy judges its calls exactly as it judges a model's calls.
+Invariant: an agent only returns actions. The policy judges an agent's own calls exactly as it judges a model's calls.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ToolCallPart, tool_calls
 
 INIT_SOURCE: Final[Literal["init"]] = "init"
-"""The value of `user.message.source` for messages that `InitAgent` answers."""
+"""The value of `user.message.source` for a message that `InitAgent` answers."""
 SPAWN_TOOL = "spawn_subtask"
 """The tool that starts a delegate."""
 SHELL_TOOL = "run_command"
@@ -36,7 +36,7 @@ class ModelAgent:
         self._tools = tools
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Send the whole history to the model and return the action that its answer asks for."""
+        """Send the history to the model. Return the calls in the answer, or the turn's end."""
         reply = await ask(ModelQuery(tools=self._tools))
         if calls := tool_calls(reply.parts):
             return CallTools(calls)
@@ -60,7 +60,10 @@ class InitAgent:
         self._called: set[str] = set()
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Return the next action: survey the repository, read the current AGENTS.md, write the new one, or report."""
+        """Return the next action.
+
+        The actions are, in order: read the current AGENTS.md, write the new file, report.
+        """
         if self._survey is None:
             try:
                 self._survey = await survey(self._env)
@@ -91,15 +94,13 @@ class InitAgent:
         if present != content:
             return f"{GUIDE_FILE} was not written."
         done = f"Created {GUIDE_FILE}" if existing is None else f"Added the missing commands to {GUIDE_FILE}"
-        return (
-            f"{done}. Read it, correct it, and add what the repository's files do not say. /undo removes it."
-        )
+        return f"{done}. Read it, correct it, and add what the repository's files do not say. /undo reverts this change."
 
 
 class HandoffAgent:
-    """The agent of a turn that the user delegated to a named agent: calls `spawn_subtask` once, then ends the turn.
+    """The agent of a turn that the user delegated to a named agent.
 
-    The delegate's report is the turn's answer.
+    It calls `spawn_subtask` once and then ends the turn. The delegate's report is the turn's answer.
     """
 
     name = "hands-over"
@@ -119,7 +120,7 @@ class HandoffAgent:
 
 
 class ShellFirstAgent:
-    """The agent of a message that contains commands to run first. It runs them, then `agent` answers the message."""
+    """The agent of a message with commands to run first. After these commands, `agent` answers the message."""
 
     name = "shell-first"
 
@@ -128,7 +129,7 @@ class ShellFirstAgent:
         self._agent = make_agent()
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Return calls of the commands in the first iteration, and in later iterations the next action of `agent`."""
+        """Return the calls of the commands in the first iteration. Later, return the actions of `agent`."""
         commands, self._commands = self._commands, ()
         if not commands:
             return await self._agent.step(state, ask)

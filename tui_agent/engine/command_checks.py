@@ -1,7 +1,7 @@
-"""Checks that decide whether a command can run now. They are pure functions of the session's state.
+"""Checks that decide if a command of the user can run now.
 
-Invariant: while a turn runs, commands that would disturb it are refused. Commands that read, answer or stop are
-always allowed.
+Invariant: all functions are pure. While a turn runs, commands that would disturb it are refused. Commands that read,
+answer or stop are always allowed.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, Us
 class Refusal:
     """The reason for refusing a user's command, as sentences for the user.
 
-    `limit` is recorded in the field of the same name of `command.rejected`.
+    `limit` is the value of the field `limit` of the event `command.rejected`.
     """
 
     reason: str
@@ -50,7 +50,7 @@ _LATER: dict[type[Command], str] = {
 
 
 _CHANGE_NEXT_REQUEST = (commands.SetModel, commands.SetEffort, commands.SetAgent, commands.SetContextMode)
-"""Settings that cannot change while anything runs, because a running turn depends on them."""
+"""Commands that change a setting on which a running turn depends. They cannot run during a turn."""
 
 
 def check_command(
@@ -129,7 +129,7 @@ def _running_work(state: SessionStateView) -> str:
 
 
 def check_can_continue(history: Sequence[Message]) -> Refusal | None:
-    """Return a refusal if the agent has nothing to answer: neither a message nor a tool result."""
+    """Return a refusal if the history ends with neither a message nor a tool result that the agent can answer."""
     last = history[-1] if history else None
     if isinstance(last, UserMessage | ToolMessage):
         return None

@@ -1,4 +1,4 @@
-"""The components that are created elsewhere and passed to an engine."""
+"""The components that the engine uses but does not create."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
@@ -27,20 +27,23 @@ from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.settings import Effort, ModelInfo
 
 ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
-"""Maps a model's name, base URL and effort to its description. Raises `ConfigError` if there is no such model."""
+"""Function of a model's name, base URL and effort that returns the model's description.
+
+Raises `ConfigError` if there is no such model.
+"""
 
 
 def is_overridden(method: Callable[..., object], default: Callable[..., object]) -> bool:
-    """Return True if a bound method overrides `default`, the function of the base class."""
+    """Return True if a bound method overrides the base class's function `default`."""
     return getattr(method, "__func__", None) is not default
 
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """Everything that the engine uses but does not create.
+    """The components of an engine.
 
-    `remember_rule` permanently stores a rule that the user allows: for the workspace in its second argument, or for
-    all if that is empty. It raises `ConfigError` if the rule cannot be written.
+    `remember_rule` permanently stores a rule that the user allows. The second argument is the workspace in which the
+    rule applies; empty means every workspace. It raises `ConfigError` if the rule cannot be written.
     """
 
     recorder: Recorder
@@ -54,32 +57,32 @@ class EngineParts:
     repomap: RepoMaps | None
     """The renderer of the repository map; None if no map is available."""
     jitter: Callable[[], float]
-    """Returns a random number in [0, 1), used to spread the waits between attempts."""
+    """Function that returns a random number in [0, 1), used to vary the waiting time between attempts."""
     clock: Clock
     ids: Ids
     interactive: bool = True
     turn_seconds: float | None = None
-    """Time limit of a turn in seconds for sessions without a limit of their own; None means no limit."""
+    """Time limit of a turn in seconds if the session has no limit of its own. None means no limit."""
     missing_services: Collection[Service] = ()
-    """The services of tools that this run does not have."""
+    """The services needed by tools that are not available in this run."""
     remember_rule: Callable[[str, str], None] | None = None
     try_confined: bool = False
     """True if a command that the policy cannot analyse is tried in the sandbox before the user is asked."""
     remember_readable: Callable[[Sequence[str]], None] | None = None
-    """Permanently lets commands read the given files. Raises `ConfigError` if that cannot be saved."""
+    """Function that permanently lets commands read the given files. Raises `ConfigError` if this cannot be saved."""
     max_retries: int = 4
     checkpoints: Checkpoints | None = None
     """The store of checkpoints; None if no checkpoints are taken."""
     hook_facts: JsonMap = field(default_factory=dict)
     """Facts that are passed to every hook, such as the session's id and folder."""
     compaction_limits: CompactionSettings = field(default_factory=CompactionSettings)
-    """Thresholds at which the history is compacted."""
+    """The limits at which the history is compacted."""
     delegation: DelegationRules = field(default_factory=DelegationRules)
     """The roles and limits of delegates."""
     knowledge: Knowledge = field(default_factory=Knowledge)
-    """Services that look up information outside the workspace's files."""
+    """Services that look up information outside the workspace, and symbols in the index."""
     load_changed: Callable[[], ChangedExtensions | None] | None = None
-    """Loads plugins that have changed; returns None if none has changed. Called in a worker thread."""
+    """Function that loads plugins that have changed; None if no plugin changed. Called in a worker thread."""
     tool_servers: ToolServers | None = None
 
     @property
@@ -101,7 +104,7 @@ class EngineParts:
     def with_agents(
         self, agents: Mapping[str, Callable[[], Agent]], middlewares: Sequence[Middleware] | None = None
     ) -> "EngineParts":
-        """Return these parts with other agents, and other middlewares if they are given."""
+        """Return these components with other agents, and with other middlewares if they are given."""
         value = self.extensions.value
         wrapping = value.middlewares if middlewares is None else middlewares
         changed = replace(value, agents=agents, middlewares=wrapping)

@@ -1,7 +1,7 @@
-"""The parts of an engine that can change while a session lives: tools, middlewares, agents, hooks and listeners.
+"""The parts of an engine that can change during a session: tools, middlewares, agents, hooks and listeners.
 
-Invariant: all are replaced together, between two iterations of the main agent, so that no iteration uses old and new
-ones. A delegate keeps the extensions that it started with.
+Invariant: all parts are replaced together, between two iterations of the main agent. No iteration uses both old and new
+parts. A delegate keeps the extensions that it started with.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from tui_agent.protocol.events.base import Payload
 
 @dataclass(frozen=True, slots=True)
 class Extensions:
-    """Everything that plugins and the user's hooks give to an engine."""
+    """Everything that plugins and the user's hooks add to an engine."""
 
     tools: ToolRegistry
     middlewares: Sequence[Middleware] = ()
@@ -42,7 +42,7 @@ class ChangedExtensions:
 
 
 class CurrentExtensions:
-    """The extensions in use, and the changed ones that replace them at the next iteration."""
+    """The extensions in use, and the waiting extensions that replace them at the next iteration."""
 
     def __init__(self, extensions: Extensions) -> None:
         self.value = extensions
@@ -53,7 +53,7 @@ class CurrentExtensions:
         self._waiting.append(changed)
 
     def take_over(self, recorder: Recorder) -> None:
-        """Start to use the waiting extensions, if there are any, and record what changed."""
+        """Replace the extensions by the waiting ones, if there are any, and record the changes."""
         waiting, self._waiting = self._waiting, []
         for changed in waiting:
             self.value = changed.extensions

@@ -1,8 +1,8 @@
 """Execution of hooks before and after events, one after another. Each run is recorded.
 
-Invariant: a hook can only make the policy's decision stricter, or answer a question that only the permission profile
-raises. If a hook fails, the gate asks the user about the call; other events continue. A call that a hook changed is
-judged and shown with the changes.
+Invariant: a hook can make the policy's decision stricter. It can allow a call only if the permission profile is the
+only reason to ask. If a hook for a call fails, the user is asked about the call; other events continue. A call that a
+hook changed is judged and shown with the changes.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -42,7 +42,7 @@ _ALLOWED_DECISIONS: Final[Mapping[HookEvent, frozenset[HookDecision]]] = {
 class HookVerdict:
     """The combined answer of several hooks.
 
-    `call` is the call with the hooks' changes; `outcomes` are the events to record.
+    `call` is the call as changed by the hooks. `outcomes` are the events to record.
     """
 
     decision: HookDecision = ""
@@ -51,7 +51,7 @@ class HookVerdict:
     outcomes: tuple[HookRan, ...] = ()
 
     def with_outcome(self, ran: HookRan) -> "HookVerdict":
-        """Return the verdict combined with another hook's answer.
+        """Return the verdict combined with the answer of one more hook.
 
         The strictest decision wins; a failed hook counts as "ask".
         """
@@ -70,17 +70,20 @@ class HookVerdict:
 NO_VERDICT: Final = HookVerdict()
 
 CheckArguments = Callable[[ToolCallPart], tuple[str, str]]
-"""Takes a call. Returns the fault of its arguments (empty if none), and the target to show for the call."""
+"""Function of a call that checks its arguments.
+
+Returns the fault (empty if the arguments are valid), and the target to show for the call.
+"""
 
 
 def merge_decisions(decision: Decision, hook_verdict: HookVerdict) -> Decision:
-    """Merge the decisions of policy and hooks: deny wins, then ask.
+    """Merge the decisions of the policy and the hooks: "deny" wins over "ask", and "ask" over "allow".
 
     A hook's "allow" counts only if the permission profile is the only reason to ask.
     """
     if hook_verdict.decision == "deny" and decision.verdict != "deny":
         return Decision(
-            "deny", HOOK_RULE, f"a hook refused it{_reason_suffix(hook_verdict)}", decision.classes
+            "deny", HOOK_RULE, f"a hook refused this call{_reason_suffix(hook_verdict)}", decision.classes
         )
     if hook_verdict.decision == "ask" and decision.verdict == "allow":
         reason = hook_verdict.reason or "a hook asks for your approval"
@@ -88,7 +91,7 @@ def merge_decisions(decision: Decision, hook_verdict: HookVerdict) -> Decision:
     if hook_verdict.decision == "ask" and decision.verdict == "ask" and hook_verdict.reason:
         return replace(decision, reason=f"{decision.reason}; {hook_verdict.reason}")
     if hook_verdict.decision == "allow" and decision.verdict == "ask" and decision.by_profile:
-        why = f"a hook allowed it{_reason_suffix(hook_verdict)}"
+        why = f"a hook allowed this call{_reason_suffix(hook_verdict)}"
         return Decision(
             "allow", HOOK_RULE, why, decision.classes, private_temp_paths=decision.private_temp_paths
         )
@@ -100,19 +103,25 @@ def _reason_suffix(hook_verdict: HookVerdict) -> str:
 
 
 class Hooks:
-    """Runs the hooks of a session. Has no state of its own."""
+    """Runs the hooks of a session."""
 
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
 
     def has_hooks(self, event: HookEvent, subject: str | None = None) -> bool:
-        """Return True if there is a hook for this event, or for this event with this subject, e.g. a tool."""
+        """Return True if there is a hook for this event.
+
+        With `subject` (e.g. a tool), the hook must also match the subject.
+        """
         return any(
             hook.event == event and (subject is None or hook.matches(subject)) for hook in self._parts.hooks
         )
 
     async def before_tool(self, call: ToolCallPart, agent: AgentId, fitting: CheckArguments) -> HookVerdict:
-        """Run the hooks for a call and record their answers. Each hook gets the call as changed by the previous hooks."""
+        """Run the hooks before a call, and record their answers.
+
+        Each hook gets the call as changed by the previous hooks.
+        """
         hook_verdict = replace(NO_VERDICT, call=call)
         for hook in self._hooks_for("before_tool", call.name):
             reply, ran = await self._ask(hook, _call_facts(call), agent, call)
@@ -133,7 +142,7 @@ class Hooks:
         return hook_verdict
 
     async def after_tool(self, call: ToolCallPart, ended: ToolFinished, agent: AgentId) -> None:
-        """Run the hooks for a call's result, and record their answers."""
+        """Run the hooks after a call, and record their answers."""
         if self.has_hooks("after_tool"):
             text = "\n".join(
                 text_preview(part.text) for part in ended.content if isinstance(part, TextContent)
@@ -149,7 +158,10 @@ class Hooks:
         agent: AgentId = MAIN_AGENT,
         call: ToolCallPart | None = None,
     ) -> HookVerdict:
-        """Run an event's hooks until one denies. The caller must `record` the answers."""
+        """Run the hooks of an event. The caller must `record` the answers.
+
+        If the event comes before something, a hook that denies ends the run.
+        """
         hook_verdict = NO_VERDICT
         for hook in self._hooks_for(event, _subject(facts, call)):
             _, ran = await self._ask(hook, facts, agent, call)
@@ -165,7 +177,7 @@ class Hooks:
         agent: AgentId = MAIN_AGENT,
         call: ToolCallPart | None = None,
     ) -> HookVerdict:
-        """Run all hooks of an event, and record their answers."""
+        """Run the hooks of an event, and record their answers."""
         hook_verdict = await self.ask_hooks(event, facts, agent, call)
         self.record(hook_verdict, agent)
         return hook_verdict
@@ -207,7 +219,10 @@ class Hooks:
 
 
 def _subject(facts: Mapping[str, JsonValue], call: ToolCallPart | None) -> str:
-    """Return what matchers are compared with: the tool, a session start's source, or a compaction's trigger."""
+    """Return the value that a hook's matcher is compared with.
+
+    The value is the tool's name, the source of a session's start, or the trigger of a compaction.
+    """
     return call.name if call is not None else str(facts.get("source") or facts.get("trigger") or "")
 
 
@@ -226,7 +241,10 @@ def _with_fault(ran: HookRan, fault: str) -> HookRan:
 
 
 def _with_reply(ran: HookRan, reply: HookReply) -> HookRan:
-    """Return the event `ran` with the hook's reply. A decision that is not allowed for this event becomes a fault."""
+    """Return the event `ran` with the hook's reply.
+
+    A decision that is not allowed for the event is recorded as a fault.
+    """
     ran = ran.model_copy(update={"exit_code": reply.exit_code})
     answer = reply.answer
     fault = reply.fault or _find_fault(ran.event, answer)

@@ -1,6 +1,6 @@
-"""Budget limits, checked before each model call and each tool call.
+"""Budget limits, which are checked before each model call and each tool call.
 
-Invariant: pure functions of the session's state.
+Invariant: all functions are pure functions of the session's state.
 """
 
 from tui_agent.folds.session.view import SessionStateView
@@ -10,10 +10,10 @@ from tui_agent.units import format_cost
 
 
 def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
-    """Return the limit that was reached, with a sentence for the user; None if no limit was reached.
+    """Return the limit that was reached, with a sentence for the user. Return None if no limit was reached.
 
-    A delegate has its own limit of iterations, in addition to the session's. The time limit is not checked here: a
-    cancel scope enforces it.
+    A delegate has its own limit of iterations besides the session's limit. The time limit is enforced by a cancel scope
+    and not checked here.
     """
     if state.own_iteration_limit is not None and state.local_iteration >= state.own_iteration_limit:
         return "iteration_limit", f"Stopped at {format_count(state.own_iteration_limit, 'iteration')}."
@@ -36,6 +36,6 @@ def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
 
 
 def is_budget_exhausted(state: SessionStateView) -> bool:
-    """Return True if a reached limit forbids to start further tools, even in the running iteration."""
+    """Return True if a reached limit forbids starting further tools, even in the running iteration."""
     limit = reached_limit(state)
     return limit is not None and limit[0] != "iteration_limit"

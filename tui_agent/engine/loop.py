@@ -1,6 +1,6 @@
 """The loop of a turn: runs `Agent.step` until the agent is done, a limit is reached, or the user stops the turn.
 
-Invariant: every started turn ends with exactly one recorded reason, also if it is cancelled.
+Invariant: every started turn ends with exactly one recorded reason, even if it is cancelled.
 """
 
 from collections.abc import Sequence
@@ -32,15 +32,15 @@ _ACTION_NAMES: dict[type[Action], Literal["calls", "message", "finish", "reject"
     Reject: "reject",
 }
 MAX_REPEATS = 4
-"""Number of consecutive equal calls with equal results after which the user is asked."""
+"""Number of equal calls in a row with equal results after which the user is asked."""
 
 POLICY_RETRY = "policy:retry"
-"""The name in `SessionStarted.without` that makes a turn end after a denied call."""
+"""Value in `SessionStarted.without` with which a turn ends after a denied call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The reason why a turn ended, with a sentence for the user if the reason needs explaining."""
+    """The reason why a turn ended. `detail` is a sentence for the user; empty if the reason is clear."""
 
     reason: TurnEnd
     detail: str = ""
@@ -69,7 +69,7 @@ class TurnLoop:
         self._asked_about = ""
 
     async def run(self) -> Outcome:
-        """Run iterations until the turn ends. Cancellation propagates."""
+        """Run iterations until the turn ends."""
         recorder = self._parts.recorder
         try:
             agent = self._make_agent()
@@ -110,9 +110,9 @@ class TurnLoop:
             await self._phase.run(calls, self._agent)
 
     async def _wait_for_tools(self, called: Sequence[str]) -> None:
-        """Wait for the servers of called tools that are still starting, and use what they offer.
+        """Wait for servers of called tools that are still starting, and use the tools that these servers offer.
 
-        A call that waited for approval in an earlier run is otherwise judged before its server is ready.
+        Otherwise a call that waited for approval in an earlier run would be judged before its server is ready.
         """
         servers, known = self._parts.tool_servers, self._parts.tools.names()
         missing = [name for name in (tool_name(call, known) for call in called) if name not in known]
@@ -184,7 +184,7 @@ class TurnLoop:
             await self._phase.run(from_agent, self._agent)
 
     async def _may_continue(self) -> bool:
-        """Return False if the agent repeats the same call with the same result and must stop.
+        """Return False if the agent must stop because it repeats the same call with the same result.
 
         The user is asked once for each repeated call. A delegate stops without a question.
         """
@@ -207,9 +207,9 @@ class TurnLoop:
 
 
 def _has_new_steering(before: SessionStateView, now: SessionStateView) -> bool:
-    """Return True if the agent must continue because the user sent it a message during the iteration.
+    """Return True if the user sent a message during the iteration, so that the agent must continue.
 
-    After an iteration that did not call the model, only messages sent during the iteration count as new.
+    If the iteration did not call the model, messages that already waited before it do not count.
     """
     called_model = now.totals.model_calls > before.totals.model_calls
     return now.pending_steers > (0 if called_model else before.pending_steers)

@@ -1,7 +1,8 @@
 """Cleanup of open calls, delegates and requests after an interruption, a limit or a crash.
 
-Invariant: a call stays open only if it waits for approval, it never started, and its recorded arguments are exactly
-those the model sent; the next run asks about it again. Every other open call, delegate or request gets a result or end.
+Invariant: a call stays open only if it waits for approval, never started, and its recorded arguments are exactly those
+that the model sent. The next run then asks about the call again. Every other open call gets a result, and every open
+delegate or request gets an end.
 """
 
 import json
@@ -24,22 +25,25 @@ from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.parts import TextContent, ToolCallPart, tool_calls
 
 TURN_ENDED_FIRST = "the previous turn ended before this call started"
-"""The reason recorded if a call that waits for approval is closed because another turn or command starts."""
+"""The recorded reason if a call that waits for approval is closed because another turn or command starts."""
 _REDACTED = "[redacted: "
-"""The start of the marker that replaces a secret in the log.
+"""Start of the marker that replaces a secret in the log.
 
-An argument with this marker is not the original argument.
+An argument with this marker is not what the model sent.
 """
 _MESSAGES: dict[ToolStatus, str] = {
     "interrupted": "This call was stopped before it finished.",
     "lost": "The program ended while this call ran. Its effects are unknown: check them before you run it again.",
 }
-"""For each status of an unfinished call: the message for the model."""
+"""The message for the model by the status of an unfinished call."""
 NEVER_STARTED = "This subtask was waiting for other subtasks and never started."
 
 
 def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[OpenCall, ...]:
-    """Return the main agent's calls that have not started, if at least one of them waits for approval."""
+    """Return the main agent's calls that have not started.
+
+    Returns an empty result if none of these calls waits for approval.
+    """
     idle = [call for call in recorder.state.open_calls if call.agent == MAIN_AGENT and not call.started]
     if not any(call.awaits_decision for call in idle):
         return ()
@@ -51,9 +55,9 @@ def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[Open
 def calls_as_sent(
     recorder: Recorder, blobs: BlobReader, call_ids: Collection[CallId]
 ) -> tuple[ToolCallPart, ...]:
-    """Return the calls of the main agent's newest answer that are in `call_ids`, in order.
+    """Return those calls of the main agent's newest answer that are in `call_ids`, in order.
 
-    Calls whose arguments are redacted or missing are left out, because they are not as the model sent them.
+    Calls whose arguments are redacted or missing are left out.
     """
     if not call_ids:
         return ()
@@ -82,11 +86,11 @@ def close_calls(
     lost_message: str = "",
     printed: LiveOutputs | None = None,
 ) -> int:
-    """Record a result for open calls (all, or `calls`), and return the number of calls.
+    """Record a result for open calls (all, or `calls`), and return the number of these calls.
 
-    With `crashed`, started calls are recorded as lost. `why` is the reason recorded for calls that did not start.
-    `lost_message` replaces the usual message of lost calls. `printed` is the output of each call so far, which is
-    added to the call's result.
+    With `crashed`, calls that started are recorded as lost. `why` is the recorded reason for calls that did not start.
+    `lost_message` replaces the usual message of lost calls. `printed` is the output of each call so far, which is added
+    to the result.
     """
     state = recorder.state
     open_calls = state.open_calls if calls is None else calls
@@ -121,7 +125,10 @@ def close_calls(
 
 
 def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: bool) -> str:
-    """End the delegates that a call (None: any call) waits for. Return a message that lists the files they changed."""
+    """End the delegates for which a call (None: any call) waits.
+
+    Returns a message that lists the files changed by these delegates.
+    """
     message = ""
     for delegate in reversed(recorder.state.delegates):
         if call_id is not None and delegate.call_id != call_id:
@@ -141,7 +148,7 @@ def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: boo
 def delegate_end(
     delegate: DelegateState, reason: DelegateEnd, summary: str, duration_ms: float = 0.0
 ) -> AgentFinished:
-    """Return the event of a delegate's end, with its iterations, tokens and cost."""
+    """Return the event that records a delegate's end, with its iterations, tokens and cost."""
     return AgentFinished(
         success=reason == "completed",
         summary=summary,
@@ -165,9 +172,9 @@ def with_output(message: str, output: str) -> str:
 
 
 def close_requests(recorder: Recorder, partials: dict[str, str]) -> int:
-    """Record every open model request as cancelled, and return their number.
+    """Record every open model request as cancelled, and return the number of these requests.
 
-    `partials` has the answer so far of each request.
+    `partials` has the incomplete answer to each request.
     """
     open_requests = recorder.state.open_requests
     for request_id in open_requests:

@@ -1,7 +1,7 @@
 """Protection of the engine from errors in the code of plugins.
 
-Invariant: whatever error a plugin raises, a guard raises an error of tui-agent instead, which names the plugin.
-Cancellation by the engine passes through unchanged.
+Invariant: if a plugin raises any error, the guard raises an error of tui-agent that names the plugin. A cancellation by
+the engine is not changed.
 """
 
 import asyncio
@@ -41,9 +41,9 @@ from tui_agent.protocol.parts import Content
 ENGINE_KINDS = tuple(
     "tool. permission. model. checkpoint. context. memory. iteration. turn. user. run. env. session.".split()  # noqa: SIM905 - read as prose
 )
-"""Prefixes of the kinds of events that only the engine records. A tool may record all other kinds."""
+"""Prefixes of the kinds of events that only the engine may record. A tool may record all other kinds."""
 MAX_PLUGIN_EVENT = 64 * 1024
-"""Maximum size of the data of a `plugin.event`, in bytes of JSON."""
+"""Maximum bytes of the data of a `plugin.event` as JSON."""
 _EFFECTS = (ReadEffect, WriteEffect, NetworkEffect, RunEffect, InternalEffect, McpCallEffect)
 
 
@@ -51,7 +51,7 @@ _EFFECTS = (ReadEffect, WriteEffect, NetworkEffect, RunEffect, InternalEffect, M
 def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
     """Turn any error in the `with` block into `error_type`, with a message that begins with `label`.
 
-    Errors that tui-agent defines, except `PluginError`, and a cancellation by the engine pass through.
+    Errors of tui-agent other than `PluginError`, and a cancellation by the engine, are not changed.
     """
     try:
         yield
@@ -114,7 +114,7 @@ class GuardedTool:
         self._tool = tool
         self._label = f"The tool {tool.spec.name} (plugin {owner})"
         self.settles = isinstance(tool, ArgumentSettler)
-        """True if the tool completes the arguments of a call before the policy judges it."""
+        """True if the tool can complete the arguments of a call before the policy judges the call."""
 
     def _guard(self, method: str) -> AbstractContextManager[None]:
         return guard_plugin(f"{self._label}, in `{method}`,", ToolCrash)
@@ -147,7 +147,7 @@ class GuardedTool:
         return settled
 
     async def predict_failure(self, args: BaseModel, env: Environment, state: SessionStateView) -> None:
-        """Raise `ToolError` if the call is certain to fail. Only few tools can tell in advance."""
+        """Raise `ToolError` if the call will certainly fail. Most tools cannot know this before the call runs."""
         if isinstance(self._tool, FailurePredictor):
             with self._guard("predict_failure"):
                 await self._tool.predict_failure(args, env, state)

@@ -13,7 +13,7 @@ from tui_agent.protocol.events.session import CommandRejected
 
 
 class PluginReload:
-    """Reloads the plugins of an engine, one reload at a time. It ends the programs that changed plugins keep open."""
+    """Reloads the plugins of an engine. Programs that a changed plugin keeps running are ended."""
 
     def __init__(
         self, parts: EngineParts, programs: ProgramKeeper, is_turn_running: Callable[[], bool]
@@ -24,7 +24,7 @@ class PluginReload:
         self._lock = anyio.Lock()
 
     async def run(self, command: ReloadPlugins) -> None:
-        """Load changed plugins. They replace the old ones at once, or after the running iteration if a turn runs."""
+        """Load changed plugins. They replace the old plugins at once; if a turn runs, after the running iteration."""
         if await self.load_for_later():
             if not self._is_turn_running():
                 self._parts.extensions.take_over(self._parts.recorder)
@@ -33,7 +33,7 @@ class PluginReload:
             self._parts.recorder.append(refused, cause=command.id)
 
     async def load_for_later(self) -> bool:
-        """Load changed plugins, which are used from the next iteration on. Return True if there are any."""
+        """Load changed plugins for use from the next iteration on. Return True if a plugin changed."""
         load = self._parts.load_changed
         async with self._lock:
             changed = None if load is None else await to_thread.run_sync(load)

@@ -1,7 +1,7 @@
-"""The middlewares and agents of plugins, as the engine uses them: their errors name the plugin.
+"""Wrappers for the middlewares and agents of plugins. Their errors name the plugin.
 
-Invariant: a middleware that fails once is left out for the rest of the session, and the request or call it wrapped still
-gets its answer. An agent that fails ends its turn, not the session.
+Invariant: a middleware that fails once is not used again in the session. The request or call that it wrapped still gets
+its answer. An agent that fails ends its turn, not the session.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,11 +24,11 @@ AnswerT = TypeVar("AnswerT")
 
 
 class _MiddlewareFault(PluginError):
-    """An error in the middleware's own code, not in the middlewares or the call that it wraps."""
+    """An error in the middleware's own code, and not in the code that the middleware calls."""
 
 
 class GuardedMiddleware:
-    """A plugin's middleware. `report` records the first error, after which the middleware does nothing."""
+    """A plugin's middleware. The first error is passed to `report`; after that the middleware does nothing."""
 
     def __init__(self, owner: str, middleware: Middleware, report: Callable[[PluginFailed], object]) -> None:
         self.name = middleware.name

@@ -1,4 +1,4 @@
-"""Hooks for prompts and for the start and end of the session, and the contents of mentions in prompts.
+"""Hooks for prompts and for the start and end of a session, and lookup of the mentions in a prompt.
 
 Invariant: a prompt starts a turn only after the hooks for the session's start and for the prompt have ended. The
 contents of mentions are recorded with the message and not read again.
@@ -45,12 +45,12 @@ class PromptHooks:
             self._session_started.set()
 
     def can_record_at_once(self, text: LongText) -> bool:
-        """Return True if the prompt can be recorded without waiting, because it needs no hooks and has no mentions."""
+        """Return True if the prompt needs no hooks and has no mentions, so that it can be recorded without waiting."""
         return not self.pending_hook and not self._may_mention(text)
 
     @property
     def pending_hook(self) -> str:
-        """A label of the hooks that prompts must wait for; empty if prompts need not wait."""
+        """A label for the hooks that a prompt must wait for. Empty if a prompt need not wait."""
         is_free = self._session_started.is_set() and not self._hooks.has_hooks("before_prompt")
         return "" if is_free else PROMPT_HOOKS_REASON
 
@@ -81,7 +81,10 @@ class PromptHooks:
         return denial_reason(parts.policy, parts.recorder.state, parts.env.root, path, real)
 
     def _mentionable_servers(self, message: UserMessageReceived | UserSteered) -> Collection[str]:
-        """Return the servers whose resources a message can mention: none if a server's prompt is its text."""
+        """Return the servers whose resources a message can mention.
+
+        Empty if the message's text is a prompt of a server.
+        """
         names = () if self._parts.tool_servers is None else self._parts.tool_servers.names
         owner, colon, _ = message.command.removeprefix("/").partition(" ")[0].partition(":")
         return () if colon and owner in names else names
@@ -96,7 +99,10 @@ class PromptHooks:
         return await servers.read_resource(server, uri)
 
     async def session_start(self) -> None:
-        """Run the hooks for the session's start. After a cancellation, prompts no longer wait for these hooks."""
+        """Run the hooks for the session's start.
+
+        After a cancellation, prompts do not wait for these hooks.
+        """
         if self._session_started.is_set():
             return
         source = "resume" if self._parts.recorder.state.turn else "new"
@@ -106,16 +112,16 @@ class PromptHooks:
             self._session_started.set()
 
     async def session_end(self, *, abandoned: bool) -> None:
-        """Run the hooks for the session's end, and stop them at the time limit.
+        """Run the hooks for the session's end. Hooks that reach the time limit are stopped.
 
-        `abandoned` selects the shorter limit, because the client has disconnected.
+        `abandoned` is True if the client has disconnected; the time limit is then shorter.
         """
         time_limit_s = ABANDONED_HOOKS_TIMEOUT_S if abandoned else END_HOOKS_TIMEOUT_S
         with anyio.move_on_after(time_limit_s, shield=True):
             await self._hooks.run_hooks("session_end", {"reason": "abandoned" if abandoned else "closed"})
 
     async def ask_hooks(self, text: LongText) -> HookVerdict:
-        """Run the hooks for a prompt, after the hooks of earlier prompts.
+        """Run the hooks for a prompt, after the hooks for earlier prompts.
 
         The caller must pass the result to `record`.
         """
@@ -128,7 +134,10 @@ class PromptHooks:
         self._hooks.record(hook_verdict)
 
     def rejection(self, hook_verdict: HookVerdict | None, command: str) -> CommandRejected:
-        """Return the rejection of a prompt by a hook. `hook_verdict` is None if the user stopped the hook."""
+        """Return the rejection of a prompt by a hook.
+
+        `hook_verdict` is None if the user stopped the hook.
+        """
         hint = _UP if self._parts.interactive else ""
         if hook_verdict is None or hook_verdict.decision != "deny":
             return CommandRejected(
@@ -139,7 +148,7 @@ class PromptHooks:
 
 
 def prompt_from_queue(queued: UserQueued) -> UserMessageReceived:
-    """Return the message that sends a queued one."""
+    """Return the message to send for a message in the queue."""
     return UserMessageReceived(
         text=queued.text,
         attachments=queued.attachments,
@@ -150,7 +159,7 @@ def prompt_from_queue(queued: UserQueued) -> UserMessageReceived:
 
 
 def prompt_from_steering(message: UserSteered) -> UserMessageReceived:
-    """Return a message for the running turn as the start of a turn, if the turn has ended meanwhile."""
+    """Return the message that starts a turn with a steering message, because the steered turn has ended."""
     return UserMessageReceived(
         text=message.text,
         attachments=message.attachments,

@@ -39,7 +39,7 @@ class Asker:
         form: Literal["text", "choice", "plan", "stuck"],
         agent: AgentId,
     ) -> Answer:
-        """Ask a question and wait for the answer. Raises `ToolError` if nobody can be asked."""
+        """Ask a question and wait for the answer. Raises `ToolError` if there is no user to ask."""
         if not self._parts.interactive:
             raise ToolError("No one is there to answer. Decide yourself and say what you assumed.")
         recorder = self._parts.recorder
@@ -62,7 +62,10 @@ class Asker:
         return Answer(choice=answer.choice, text=answer.answer)
 
     def _end_plan_policy(self, policy: PolicyName) -> None:
-        """Switch from the policy `plan` to `policy` after the user approved a plan. Other policies are not changed."""
+        """After the user approved a plan, switch from the policy `plan` to `policy`.
+
+        Any other current policy stays.
+        """
         settings = self._parts.recorder.state.settings
         if settings is not None and settings.policy == "plan":
             self._parts.recorder.append(

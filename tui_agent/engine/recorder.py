@@ -1,7 +1,7 @@
-"""The engine's only access to the log, and the folds of the log: states computed by applying one event after another.
+"""The engine's only access to the log, and the log's folds: states computed by applying one event after another.
 
-Invariant: when `append` returns, the event is in the log and in every fold; nothing awaits in between. The folds cover
-the current branch and are rebuilt when the head moves.
+Invariant: when `append` returns, the event is in the log and in every fold. The folds cover the current branch and are
+rebuilt when the session moves to another branch.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,14 +28,14 @@ from tui_agent.protocol.messages import Message
 
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
-"""Takes a branch as stretches of events. Returns a cached state of the branch's start and the seq of its last event.
+"""Function of a branch, given as stretches of events, that returns a cached state of the branch's start.
 
-Returns None if there is no cached state.
+Returns the state and the seq of the last event in it, or None if there is no cached state.
 """
 
 
 class _Folds:
-    """The folds of the current branch: states computed from its events, or from a cached state and later events."""
+    """The folds of the current branch, computed from the branch's events or from a cached state and later events."""
 
     def __init__(self, history: Iterable[Record], cached: Snapshot | None = None) -> None:
         self.state = SessionState(cached.state if cached else None)
@@ -48,7 +48,10 @@ class _Folds:
                 self.apply(record)
 
     def apply(self, record: Envelope, for_model: Envelope | None = None) -> None:
-        """Add an event to all folds. `for_model` is the event before redaction, for the messages sent to the model."""
+        """Apply an event to all folds.
+
+        `for_model` is the event before redaction; the messages for the model are computed from it.
+        """
         self.state.apply(record)
         self.messages.apply(for_model or record)
         self.meter.apply(record)
@@ -59,7 +62,7 @@ class _Folds:
 class Recorder:
     """Appends events to the log and applies them to the log's folds.
 
-    `cause` is the command that started the running turn.
+    `cause` is the id of the command that started the running turn.
     """
 
     def __init__(
@@ -72,12 +75,12 @@ class Recorder:
         load_earlier_fold: LoadEarlierFold = lambda on: None,
         model_sees_secrets: bool = False,
     ) -> None:
-        """Create the folds of `history`.
+        """Compute the folds of `history`.
 
         `history` is the whole log. With `marks` (from `read_marks`), it is only the current branch. With `cached`, it
-        is only the records after that cached fold, which must not contain a move of the head. With
-        `model_sees_secrets`, the model gets texts of this run unredacted, although the log redacts them.
-        `load_earlier_fold` may be called in a thread.
+        is only the records after that cached fold, and must not contain a move of the head. With `model_sees_secrets`,
+        the model gets the texts of this run unredacted, although the log redacts them. `load_earlier_fold` may be
+        called in a thread.
         """
         self._log = log
         self._earlier = load_earlier_fold
@@ -97,7 +100,7 @@ class Recorder:
                 self._commits.apply(record)
         self._folds = _Folds(history, cached)
         self.calibration, self.windows = self._folds.calibration, self._folds.windows
-        """Facts inferred from providers' token counts and refusals. A revert does not reset them."""
+        """Facts inferred from the token counts and refusals of providers. A revert does not reset them."""
         self._delegates: dict[AgentId, ModelMessages] = {}
 
     def _replace_folds(self, folds: _Folds) -> None:
@@ -108,7 +111,7 @@ class Recorder:
     async def fold_branch_at(self, to_seq: int) -> None:
         """Compute the folds of the branch that ends at `to_seq`, in a thread, before the head moves there.
 
-        Events recorded in the meantime are not on that branch, so they need not be applied.
+        Events that are recorded meanwhile are not on that branch.
         """
         branch_stretches = stretches(self._branches.view().moves, to_seq)
         self._prepared = to_seq, await to_thread.run_sync(partial(self._fold_branch, branch_stretches))
@@ -134,9 +137,9 @@ class Recorder:
             messages.apply(for_model)
 
     def snapshot(self) -> Snapshot | None:
-        """Return the current folds, to be saved immediately.
+        """Return the current folds. The caller must save them at once, because they change with the next event.
 
-        Return None while calls are open or if folds contain secrets.
+        Returns None while calls are open, or if the folds contain secrets.
         """
         if self._plain:
             return None
@@ -157,11 +160,11 @@ class Recorder:
         return self._folds.state.view()
 
     def state_of(self, agent: AgentId) -> SessionStateView:
-        """Return the session's state as of the newest event, as seen by an agent."""
+        """Return the session's state as of the newest event, as the agent sees it."""
         return self._folds.state.view().view_for_agent(agent)
 
     def count_turns_back(self, to_seq: int) -> int:
-        """Return the number of turns that a move to `to_seq` brings back."""
+        """Return the number of turns that are restored by a move to `to_seq`."""
         return self._branches.count_turns_back(to_seq, self.state.seq)
 
     @property
@@ -202,14 +205,14 @@ class Recorder:
         return envelope
 
     async def commit(self) -> None:
-        """Return once all events so far are on stable storage."""
+        """Return when all events so far are on stable storage."""
         self._repair_log()
         await self._log.commit()
 
     def commit_at(self, seq: int) -> str:
         """Return the commit of the files at event `seq`; empty if there is no checkpoint.
 
-        This is the newest commit on the branch up to the event; before the first checkpoint, it is the first commit.
+        This is the newest commit up to the event on its branch. Before the first checkpoint, it is the first commit.
         """
         return self._commits.commit_on(stretches(self._branches.view().moves, seq))
 
@@ -222,7 +225,7 @@ class Recorder:
         return self._log.read_branch(after=seq)
 
     def model_messages(self, agent: AgentId = MAIN_AGENT) -> ModelMessages:
-        """Return an agent's history, including messages that left the context. Callers must not change it."""
+        """Return an agent's history, including messages that left the context. Callers must not change the object."""
         return self._folds.messages if agent == MAIN_AGENT else self._delegates[agent]
 
     def messages(self, agent: AgentId = MAIN_AGENT) -> tuple[Message, ...]:
@@ -234,5 +237,5 @@ class Recorder:
         self._delegates[agent] = ModelMessages(agent)
 
     def drop_agent(self, agent: AgentId) -> None:
-        """Drop the history of a finished delegate; it stays in the log."""
+        """Remove the history of a finished delegate from memory. The log keeps its events."""
         self._delegates.pop(agent, None)

@@ -1,8 +1,8 @@
 """The server of a session: takes commands from the mailbox one at a time, checks them, and runs them.
 
-Invariant: a command leads either to events with its id as `cause`, or to `command.rejected`. Only the command that
-sets the width of program output leads to neither, because the width is not recorded. An exception in the engine never
-ends the server.
+Invariant: a command leads to events with its id as `cause`, or to `command.rejected`. The only exception is the command
+that sets the width of program output, because the width is not recorded. An exception in the engine never ends the
+server.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -57,7 +57,7 @@ _HEAD_MOVES = {
     "revert_hunk": "reverting",
     "plan_revert": "checking the files",
 }
-"""Maps each command that moves the head to the text shown while it runs."""
+"""The text shown while a command moves the head, by the command's kind."""
 HeadMoveCommand: TypeAlias = (
     commands.Revert | commands.RevertHunk | commands.Undo | commands.Redo | commands.PlanRevert
 )
@@ -76,7 +76,7 @@ class Engine:
         self._answers: PendingAnswers[commands.AnswerQuestion] = PendingAnswers()
         self._is_closing = self._client_is_gone = False
         self._running_plan: anyio.Event | None = None
-        """An event that is set when the running `PlanRevert` ends. Commands that move the head wait for it."""
+        """Event that is set when the running `PlanRevert` ends. Commands that move the head wait for it."""
         self._checkpointing = CheckpointRecorder(parts.recorder, parts.blobs, parts.checkpoints, parts.clock)
         self._background = Background(JobManager(parts, self._ticker, on_trouble), ProgramKeeper(parts))
         self._turns = Turns(
@@ -97,7 +97,7 @@ class Engine:
         self._mailbox.post(command)
 
     async def serve(self) -> None:
-        """Run commands until `Close`; then stop the turn, and return when everything is closed."""
+        """Run commands until `Close`. Then stop the turn, and return when everything is closed."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._ticker.run)
             group.start_soon(self._checkpointing.run_maintenance)
@@ -263,7 +263,10 @@ class Engine:
             group.start_soon(self._steer_after_hooks, message, group, command)
 
     async def _steer_after_hooks(self, message: UserSteered, group: TaskGroup, command: Command) -> None:
-        """Run the hooks, then add the message to the running turn. If the turn ends meanwhile, queue the message."""
+        """Run the hooks, then add the message to the running turn.
+
+        If the turn ends meanwhile, the message starts a new turn or is queued.
+        """
         text, images, recorder = message.text, message.attachments, self._parts.recorder
         try:
             hook_verdict = await self._prompt_hooks.ask_hooks(text)
@@ -300,7 +303,7 @@ class Engine:
     ) -> None:
         """Run the hooks, read the mentioned files, then start a turn.
 
-        If the user stops this, the message is not sent.
+        If the user stops this work, the message is not sent.
         """
         activity = self._prompt_hooks.pending_hook or MENTIONS_REASON
         self._guard(partial(self._states.set, AgentState.RUNNING, activity))
@@ -361,8 +364,8 @@ class Engine:
     def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
         """Start a turn with the oldest queued message, unless the last turn was interrupted or failed.
 
-        With `awaited`, the last turn's end does not matter, because the message was queued while a command of the
-        user ran.
+        With `awaited`, the last turn's end does not matter, because the message was queued while a command of the user
+        ran.
         """
         state = self._parts.recorder.state
         if not state.queue or self._turns.is_running or self._is_closing:
@@ -388,7 +391,7 @@ class Engine:
     async def _change_context(
         self, command: commands.Compact | commands.RestoreContext, group: TaskGroup
     ) -> None:
-        """Compact or restore the context at the user's request, then send messages that were queued meanwhile."""
+        """Compact or restore the context at the user's request. Then send messages that were queued meanwhile."""
         self._parts.recorder.cause = command.id
         before = _queued_ids(self._parts.recorder)
         try:
@@ -459,12 +462,12 @@ def _recorded_event(command: commands.Rename | commands.RecordResult) -> Payload
 
 
 def _is_steerable(state: SessionStateView) -> bool:
-    """Return True if the running work is a turn, not a command of the user or a compaction."""
+    """Return True if a turn is running, and not a command of the user or a compaction."""
     return state.shell is None and not state.is_compacting
 
 
 def load_attachments(blobs: Blobs, wanted: Sequence[Attachment]) -> tuple[ImageContent, ...]:
-    """Read and store images. Raises `ConfigError` if one cannot be read or has an unsupported type."""
+    """Read and store images. Raises `ConfigError` if an image cannot be read or has an unsupported type."""
     return tuple(_store_image(blobs, attachment) for attachment in wanted)
 
 

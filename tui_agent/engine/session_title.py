@@ -1,8 +1,8 @@
 """The automatic title of a session: its first message, later the first sentence of the first answer.
 
-If the first message is a greeting and the answer has no suitable sentence, the next message is the title.
+If the first message is a greeting and the answer has no suitable sentence, the title is the next message.
 
-Invariant: a title that the user gave is never replaced, and no model is asked for a title.
+Invariant: a title that the user gave is never replaced. No model is asked for a title.
 """
 
 import re
@@ -30,13 +30,13 @@ _NOT_A_TITLE = re.compile(
     r"|^(?:I|I['’]\w+|Let|Let['’]s|Sure|Ok|Okay|Yes|No|Great|Now|First|Here|Here['’]s|You|Your|Thanks|Sorry)\b",
     re.IGNORECASE,
 )
-"""Pattern of sentences that are no title: code, Markdown, questions, announced lists, and words to the user."""
+"""Pattern of sentences that are not titles: code, Markdown, questions, announced lists, and words to the user."""
 
 
 def title_from_message(recorder: Recorder, message: UserMessageReceived) -> None:
     """Use a message as the session's title.
 
-    Does nothing if there is already a title, except one that is only a greeting or that is from an undone message.
+    Does nothing if there is a title, unless the title is only a greeting or comes from an undone message.
     """
     state = recorder.state
     is_undone = state.titled_by in ("auto", "answer") and not state.root_task
@@ -59,7 +59,7 @@ def title_from_message(recorder: Recorder, message: UserMessageReceived) -> None
 
 
 def is_greeting(text: str) -> bool:
-    """Return True for a single word, and for up to three words that begin with a greeting."""
+    """Return True for a single word, and for a text of up to three words that begins with a greeting."""
     words = len(text.split())
     return words < MIN_MESSAGE_WORDS or (words <= MAX_GREETING_WORDS and _GREETING.match(text) is not None)
 
@@ -86,7 +86,10 @@ def title_from_answer(recorder: Recorder) -> None:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of an answer without its full stop; empty if the sentence is not suitable as a title."""
+    """Return the first sentence of an answer without its full stop.
+
+    Returns an empty string if the sentence is not suitable as a title.
+    """
     text = text.strip()[: 2 * MAX_SENTENCE_CHARS].lstrip("#-*> ")
     end = _SENTENCE_END.search(text)
     sentence = text[: end.start()] if end is not None else text

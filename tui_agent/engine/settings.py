@@ -80,7 +80,7 @@ def record_setting(
     changed_by: Literal["user", "engine"] = "user",
     cause: CommandId | None = None,
 ) -> None:
-    """Record that the setting `key` changed, with its old and new value as plain JSON."""
+    """Record that the setting `key` changed, with the old and the new value as plain JSON."""
     value, previous = new.model_dump(mode="json")[key], old.model_dump(mode="json")[key]
     fields = {"key": key, "value": value, "previous": previous, "changed_by": changed_by}
     recorder.append(SettingsChanged.model_validate(fields), cause=cause)

@@ -25,7 +25,8 @@ MAX_COMPLETIONS = 100
 class SlashCommands:
     """Runs the slash commands of one engine.
 
-    `begin_turn` starts a turn with a message; `guard_store` calls a function and reports an error of the store.
+    `begin_turn` starts a turn with a message. `guard_store` calls a function and reports an error of the store to the
+    user.
     """
 
     def __init__(
@@ -42,9 +43,9 @@ class SlashCommands:
         self._told_faults: set[str] = set()
 
     def as_run_command(self, command: Command) -> Command:
-        """Return a `RunCommand` for a message such as `/standup today`, so that every client can run commands.
+        """Return a `RunCommand` for a message such as `/standup today`. Return any other command unchanged.
 
-        Any other command is returned unchanged.
+        This lets every client run slash commands.
         """
         if not isinstance(command, SubmitPrompt) or not command.text.startswith("/"):
             return command
@@ -55,7 +56,7 @@ class SlashCommands:
         return RunCommand(id=command.id, name=name, arguments=arguments.strip())
 
     async def run(self, command: RunCommand, group: TaskGroup) -> None:
-        """Run a command: record what it shows to the user, and send its message to the agent."""
+        """Run a slash command. Its answer is shown to the user, or sent to the agent as a message."""
         recorder, known = self._parts.recorder, self._parts.extensions.value.commands
         found = known.get(command.name)
         if found is None:
@@ -88,7 +89,10 @@ class SlashCommands:
             )
 
     async def complete(self, name: str, arguments: str) -> Sequence[str]:
-        """Return possible arguments of a slash command, or of `@` in a prompt. A plugin's fault is recorded once."""
+        """Return completions of a slash command's arguments, or of `@` in a prompt.
+
+        An error of a plugin is recorded once.
+        """
         servers = self._parts.tool_servers
         if name == MENTION:
             return () if servers is None else await servers.complete_mention(arguments)
@@ -123,7 +127,7 @@ class SlashCommands:
         return f"Did you mean /{' or /'.join(near)}?" if near else ""
 
     def _send(self, message: UserMessageReceived, command: RunCommand, group: TaskGroup) -> None:
-        """Start a turn with the message, or queue it while a turn runs."""
+        """Start a turn with the message. While a turn runs, queue the message."""
         if not self._turns.is_running:
             self._begin_turn(message, group, command)
         elif message.shell:

@@ -1,6 +1,6 @@
 """The start and end of turns: cancel scope, time limit, hooks, closing events.
 
-Invariant: at most one turn runs; `turn.started` is always followed by `turn.finished`.
+Invariant: at most one turn runs. `turn.started` is always followed by `turn.finished`.
 """
 
 import traceback
@@ -129,7 +129,10 @@ class Turns:
             self._hooks_scope.cancel()
 
     def stop_call(self, call_id: CallId) -> bool:
-        """Stop a running call; the turn continues. A delegate that runs for the call is stopped and still reports."""
+        """Stop a running call; the turn continues.
+
+        If the call waits for a delegate, the delegate is stopped and still reports.
+        """
         return self._delegating.stop_call(call_id) or self._runner.stop(call_id)
 
     def stop_agent(self, agent: AgentId) -> bool:
@@ -142,7 +145,8 @@ class Turns:
     def _loop(self, addressed: UserMessageReceived | None) -> TurnLoop:
         """Return the loop of a turn.
 
-        A message to `/init`, a shell command or a message to a named agent gets its own kind of agent.
+        `addressed` is the turn's message if a special agent answers it: a message of `/init`, of a shell command, or to
+        a named agent.
         """
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"
@@ -164,9 +168,10 @@ class Turns:
         await self._done.wait()
 
     async def run(self, *, continues: bool = False) -> TurnEnd:
-        """Run the reserved turn to its end and record it. Raises `StoreError` if recording fails, and no other error.
+        """Run the reserved turn to its end, and record the end.
 
-        `continues` is True for a turn without a new message.
+        `continues` is True for a turn without a new message. Raises `StoreError` if recording fails; no other error is
+        raised.
         """
         recorder, clock, scope = self._parts.recorder, self._parts.clock, self.scope
         turn = recorder.state.turn + 1
@@ -205,18 +210,18 @@ class Turns:
                 self.release()
 
     async def count_history(self) -> None:
-        """Count the tokens of a resumed session's history, so that its first request need not wait."""
+        """Count the tokens of a resumed session's history, so that the first request need not wait for the count."""
         await self._caller.count_history()
 
     def reserve_for(self, command: Compact | RestoreContext) -> None:
-        """Reserve the turn for a compaction or restore. Raises `ConfigError` if there is nothing to restore."""
+        """Reserve the turn for a compaction or a restore. Raises `ConfigError` if there is nothing to restore."""
         if isinstance(command, RestoreContext):
             require_messages(self._parts, command)
             self._states.set(AgentState.RUNNING, RESTORING_REASON)
         self.reserve()
 
     async def change_context(self, command: Compact | RestoreContext) -> None:
-        """Compact the main agent's history, or restore parts of it, inside the reserved turn's cancel scope."""
+        """Compact the main agent's history, or restore messages, inside the reserved turn's cancel scope."""
         if isinstance(command, RestoreContext):
             await restore_messages(self._parts, command, partial(self._caller.measure, unlimited=True))
             return
@@ -225,7 +230,10 @@ class Turns:
                 await self._caller.compactor.compact("user", command.focus)
 
     def _calls_to_close(self) -> list[OpenCall]:
-        """Return the open calls to close with the turn. If the client has disconnected, calls that await approval stay open."""
+        """Return the open calls that are closed with the turn.
+
+        If the client has disconnected, calls that wait for approval stay open.
+        """
         recorder, open_calls = self._parts.recorder, self._parts.recorder.state.open_calls
         if not (self._client_is_gone and self._parts.interactive):
             return list(open_calls)
@@ -235,7 +243,7 @@ class Turns:
     async def _tell_hooks(self, turn: int, outcome: Outcome) -> None:
         """Run the hooks for the turn's end.
 
-        They are skipped if the user stopped the turn, so that the user need not wait.
+        If the user stopped the turn, the hooks are skipped, so that the user need not wait.
         """
         if outcome.reason == "interrupted" or not self._hooks.has_hooks("after_turn"):
             return
@@ -262,7 +270,7 @@ class Turns:
         if outcome is not None:
             return outcome
         if clock_scope.cancelled_caught and not scope.cancel_called:
-            owner = "a turn without the app" if limit is None else "this session"
+            owner = "a turn outside the app" if limit is None else "this session"
             return Outcome(
                 "time_limit",
                 f"Stopped after {limit or seconds:g} s, the limit of {owner}. --timeout-seconds raises it.",
@@ -272,7 +280,7 @@ class Turns:
     async def _run_supervised(
         self, turn: int, addressed: UserMessageReceived | None, *, continues: bool
     ) -> Outcome:
-        """Run the turn's loop. An exception in the engine is recorded and ends the turn, but not the session."""
+        """Run the turn's loop. An exception in the engine is recorded. It ends the turn, but not the session."""
         try:
             await self._notify_middlewares("start", turn, None)
             if not continues:
@@ -300,7 +308,7 @@ class Turns:
             return Outcome("error", f"The engine failed: {error}")
 
     def _report_store_error(self, error: StoreError) -> Outcome:
-        """Record a store error and return it as the end of the turn. Raise it if recording fails too.
+        """Record a store error, and return the end of the turn. If recording fails too, raise the error.
 
         Recording usually works, because often only one event with a long text was too large to store.
         """

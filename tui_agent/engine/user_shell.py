@@ -23,7 +23,7 @@ from tui_agent.protocol.settings import AgentState
 
 TIMEOUT_S = 600.0
 MAX_OUTPUT_BYTES, TAIL_BYTES = 2_000_000, 1_000_000
-"""Maximum number of bytes of output that are kept: in total, and from the output's end. The middle is dropped."""
+"""Maximum bytes of output that are kept, and the part of them from the output's end. The middle is dropped."""
 _ENDS: dict[str, ShellEnd] = {"exited": "exited", "timeout": "timeout"}
 
 
@@ -35,9 +35,9 @@ def begin_user_shell(parts: EngineParts, command: RunUserShell) -> None:
 async def run_user_shell(
     parts: EngineParts, states: StateKeeper, ticker: FlushTimer, command: RunUserShell
 ) -> None:
-    """Run a command and record its output; a long output is cut in the middle. Cancelling kills the command.
+    """Run a command and record its output. Cancelling kills the command.
 
-    The caller sets the state afterwards.
+    A long output is cut in the middle. The caller must set the agent's state afterwards.
     """
     run = _ShellRun(parts, command)
     try:
@@ -49,7 +49,7 @@ async def run_user_shell(
 
 
 def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence[Record]) -> None:
-    """Record the end of a command that was running when the program crashed, with the output recorded so far."""
+    """Record the end of a command that was running when the program crashed, with the recorded output."""
     output = Output()
     started_at = last_at = 0.0
     for record in history:
@@ -85,7 +85,10 @@ class _ShellRun:
         self._note = ""
 
     async def execute(self, merger: DeltaMerger[str]) -> None:
-        """Run the command to its end, outside the sandbox because the user typed it, unless a model plays the user."""
+        """Run the command to its end.
+
+        A command that the user typed runs outside the sandbox. A command of a simulated user runs in the sandbox.
+        """
         state = self._parts.recorder.state
         is_typed = state.client != "sim"
         limit = None if is_typed or state.settings is None else state.settings.budgets.timeout_seconds

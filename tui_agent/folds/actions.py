@@ -1,7 +1,7 @@
 """Actions of an agent and the observations (results) that follow, built from the log; and actions as tool calls.
 
-Invariant: `action_from_dict(action.to_dict()) == action`, and likewise for observations. `to_dict` is for people
-and programs (with a readable `message`), `to_memory` for a model. Entries are in the log's order.
+Invariant: `action_from_dict(action.to_dict()) == action`, and likewise for observations. `to_dict` has a readable
+`message` for people and programs; `to_memory` is for a model. Entries are in the log's order.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", 
 class Described(FrozenModel):
     """Base of actions and observations.
 
-    `template` is the format string of `message`; `{0}` in it is the object itself.
+    `template` is the format string of `message`; `{0}` in it stands for the object itself.
     """
 
     template: ClassVar[str]
@@ -41,9 +41,9 @@ class Described(FrozenModel):
 
 
 class ActionBase(Described):
-    """Base of every action. `exception` is the raw exception if the action failed.
+    """Base of every action. `exception` is the unchanged text of the exception if the action failed.
 
-    `tool` is the tool that runs the action; the action's fields have the names of the tool's arguments.
+    `tool` is the tool that runs the action. The fields have the names of the tool's arguments.
     """
 
     tool: ClassVar[str] = ""
@@ -56,9 +56,10 @@ class ActionBase(Described):
         return {"action": self.action, "message": self.message, "args": args}
 
     def to_memory(self) -> JsonMap:
-        """Return the action as JSON for a model, with the keys `action`, `args` and, if it failed, `exception`.
+        """Return the action as JSON for a model.
 
-        Long texts are shortened to their previews.
+        The keys are `action`, `args` and, if the action failed, `exception`. Long texts are shortened to their
+        previews.
         """
         plain = self.model_dump(mode="json", exclude={"action", "exception"}, exclude_defaults=True)
         args: JsonMap = {name: _preview_json(value) for name, value in plain.items()}
@@ -71,7 +72,7 @@ def _preview_json(value: JsonValue) -> JsonValue:
 
 
 class CmdRun(ActionBase):
-    """Run a command line. With `shell=None`, a shell is used if the line needs one."""
+    """Run a command line. With `shell=None`, a shell is used only if the line needs a shell."""
 
     action: Literal["run"] = "run"
     command: str
@@ -90,7 +91,7 @@ class IPythonRunCell(ActionBase):
 
 
 class FileRead(ActionBase):
-    """Read a file from line `offset` on; with `limit=None`, as many lines as fit."""
+    """Read a file from line `offset` on. With `limit=None`, as many lines as fit are read."""
 
     action: Literal["read"] = "read"
     path: str
@@ -101,7 +102,7 @@ class FileRead(ActionBase):
 
 
 class FileWrite(ActionBase):
-    """Write a complete file; replace an existing one only with `overwrite`."""
+    """Write a complete file. An existing file is replaced only with `overwrite`."""
 
     action: Literal["write"] = "write"
     path: str
@@ -121,7 +122,10 @@ class BrowseURL(ActionBase):
 
 
 class AddTask(ActionBase):
-    """Add a task and its subtasks to the task tree, below the task `parent` or, if `parent` is empty, at the top."""
+    """Add a task with its subtasks to the task tree, below the task `parent`.
+
+    If `parent` is empty, the task is added at the top.
+    """
 
     action: Literal["add_task"] = "add_task"
     goal: str
@@ -176,7 +180,7 @@ class Message(ActionBase):
 
 
 class ToolRun(ActionBase):
-    """Call a tool that has no action class of its own."""
+    """Call a tool that has no action class."""
 
     action: Literal["tool"] = "tool"
     name: str
@@ -208,7 +212,7 @@ class ObservationBase(Described):
         return {"observation": kind, "message": self.message, "content": content, "extras": plain}
 
     def to_memory(self) -> JsonMap:
-        """Return the observation as JSON for a model: without `message`, and with a preview of long content."""
+        """Return the observation as JSON for a model, without `message`. Long content is shortened to its preview."""
         plain = self.to_dict()
         del plain["message"]
         return {**plain, "content": text_preview(self.content)}
@@ -236,7 +240,7 @@ class BrowserOutput(ObservationBase):
 
 
 class FileReadOutput(ObservationBase):
-    """The content of a file, or some of its lines."""
+    """The content of a file, or of some lines of a file."""
 
     observation: Literal["read"] = "read"
     path: str = ""
@@ -254,7 +258,7 @@ class FileWriteOutput(ObservationBase):
 class Error(ObservationBase):
     """The result of an action that failed, was invalid, was denied or was stopped.
 
-    `content` is the original error text.
+    `content` is the unchanged error text.
     """
 
     observation: Literal["error"] = "error"
@@ -272,7 +276,7 @@ class Error(ObservationBase):
 
 
 class Success(ObservationBase):
-    """The result of a successful call that has no observation class of its own."""
+    """The result of a successful call that has no observation class."""
 
     observation: Literal["success"] = "success"
     tool: str = ""
@@ -296,12 +300,12 @@ def _observation_adapter() -> TypeAdapter[AnyObservation]:
 
 
 def action_from_dict(data: JsonMap) -> AnyAction:
-    """Return the action that `to_dict` serialised. Raises `pydantic.ValidationError` for other data."""
+    """Return the action from which `to_dict` made `data`. Raises `pydantic.ValidationError` for any other data."""
     return _action_adapter().validate_python(_flatten(data, "args", "action"))
 
 
 def observation_from_dict(data: JsonMap) -> AnyObservation:
-    """Return the observation that `to_dict` serialised. Raises `pydantic.ValidationError` for other data."""
+    """Return the observation from which `to_dict` made `data`. Raises `pydantic.ValidationError` for any other data."""
     return _observation_adapter().validate_python(_flatten(data, "extras", "observation", "content"))
 
 
@@ -333,7 +337,10 @@ class ActionHistory:
         self.todo: dict[AgentId, dict[str, TodoItem]] = {}
 
     def add(self, ev: Envelope, item: AnyAction | AnyObservation, answers: int | None = None) -> None:
-        """Append an entry for an event. For an observation, `answers` is the number of the event of its action."""
+        """Append an entry for the event `ev`.
+
+        For an observation, `answers` is the number of the event that recorded the action.
+        """
         self.entries.append(HistoryEntry(ev.seq, ev.agent, item, answers))
 
 
@@ -354,7 +361,7 @@ def list_history(records: Iterable[Record], first: int = 0, last: int | None = N
 def build_tool_calls(
     requested: Sequence[AnyAction], todo: Sequence[TodoItem] = ()
 ) -> tuple[ToolCallPart, ...]:
-    """Return the calls that carry out actions, without ids, which the engine adds. `todo` is the current todo list.
+    """Return the calls that carry out actions. The engine adds the ids. `todo` is the current todo list.
 
     Messages and actions that end the task are left out, because they are not calls.
     """

@@ -1,7 +1,7 @@
 """The `Projection` protocol, the records on a log's current branch, and copies of folds.
 
-Invariant: a copy of a fold shares only immutable values with the original. A copy takes time in proportion to the open
-items, plus one pointer for each finished item.
+Invariant: a copy of a fold shares only immutable values with the original. The time for a copy is proportional to the
+number of open items, plus one pointer for each finished item.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,14 +24,14 @@ class Projection(Protocol[ViewT]):
         ...
 
     def view(self) -> ViewT:
-        """Return the state as frozen plain data; cheap to call again while nothing changes."""
+        """Return the state as frozen plain data. A second call is cheap if nothing has changed."""
         ...
 
 
 def current_branch(records: Sequence[Record]) -> list[Record]:
-    """Return the records on the current branch, in order: those reachable from the last one by `parent`.
+    """Return the records on the current branch in order: those reachable from the last record by `parent`.
 
-    Takes time linear in the number of records. All records are returned if the session was never rewound. If a parent
+    Takes time linear in the number of records. If the session was never rewound, all records are returned. If a parent
     is missing (a damaged line, or a streamed piece that was not read), the branch continues with the nearest earlier
     record.
     """
@@ -57,14 +57,14 @@ def fold(projection: Projection[ViewT], records: Iterable[Record]) -> ViewT:
 
 T = TypeVar("T")
 Copies = dict[int, Any]
-"""Objects copied so far, keyed by the id() of the original."""
+"""The copied objects, by the id() of the original."""
 
 _PLAIN = (str, int, float, bool, bytes, type(None), tuple, frozenset, Enum, BaseModel)
 _immutable_classes: dict[type, bool] = {}
 
 
 def copy_state(value: T, copies: Copies | None = None) -> T:
-    """Return a copy of a fold, or of part of a fold. Objects already in `copies` are not copied again."""
+    """Return a copy of a fold or of a part of a fold. Objects that are already in `copies` are not copied again."""
     value_class = type(value)
     if _is_immutable(value_class):
         return value

@@ -1,4 +1,4 @@
-"""Dispatch of events to the functions of a fold by payload class, with one look-up per event."""
+"""Dispatch of events to the functions of a fold by payload class. Each event needs one look-up."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +11,7 @@ from tui_agent.protocol.ids import MAIN_AGENT
 FoldT = TypeVar("FoldT")
 PayloadT = TypeVar("PayloadT", bound=Payload)
 Handler: TypeAlias = Callable[[FoldT, Envelope, PayloadT], bool | None]
-"""A function of a fold for one class of payload. It returns False if it did not change the fold's view."""
+"""A function of a fold for one class of payload. Returns False if the fold's view did not change."""
 
 
 class Handlers(Generic[FoldT]):
@@ -25,7 +25,7 @@ class Handlers(Generic[FoldT]):
     ) -> Callable[[Handler[FoldT, PayloadT]], Handler[FoldT, PayloadT]]:
         """Register the decorated function for one class of payload.
 
-        With `main_only`, the function gets only the events of the main agent.
+        With `main_only`, the function is called only for events of the main agent.
         """
 
         def register(handler: Handler[FoldT, PayloadT]) -> Handler[FoldT, PayloadT]:
@@ -38,7 +38,7 @@ class Handlers(Generic[FoldT]):
     def join(cls, *tables: "Handlers[FoldT]") -> "Handlers[FoldT]":
         """Return one table with the functions of all `tables`.
 
-        If several tables have a function for a class, all these functions run, in order.
+        If several tables have a function for a class, these functions run in the order of the tables.
         """
         table_of_all = cls()
         for table in tables:

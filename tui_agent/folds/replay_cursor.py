@@ -1,7 +1,7 @@
 """A replay cursor: everything that a screen shows, at any event of a log, including events on abandoned branches.
 
-Invariant: `views_at(seq)` equals a fresh fold of the branch that ended at `seq`. Once `is_ready`, it folds at most
-`KEYFRAME_INTERVAL` events from a keyframe, however long the log is. Keyframes are a cache and can be discarded.
+Invariant: `views_at(seq)` equals a fresh fold of the branch that ended at `seq`. Once `is_ready` is True, a move folds
+at most `KEYFRAME_INTERVAL` events, even in a long log. Keyframes are a cache and can be discarded.
 """
 
 from bisect import bisect_right
@@ -28,17 +28,17 @@ def views_at(records: Sequence[Record], seq: int) -> Views:
 
 
 class ReplayCursor:
-    """All records of one log, and the views of a screen at any event of that log. Records may be appended."""
+    """All records of one log, and the views of a screen at any event of the log. Records may be appended."""
 
     def __init__(self, records: Sequence[Record] = (), *, interval: int = KEYFRAME_INTERVAL) -> None:
         self.records: list[Record] = list(records)
         self.folded_count = 0
-        """Number of events that all calls have applied so far. Tests use it to measure the cost of a move."""
+        """Number of events that were applied by all calls so far. Tests use it to measure the cost of a move."""
         self._span = interval
         self._keyframes: list[tuple[int, Views]] = []
         """The keyframes in order, each as (number of records applied, views).
 
-        A move of the cursor copies the views before it applies more records.
+        The views are copied before more records are applied to them.
         """
         self._builder = Views()
         self._built = 0
@@ -65,7 +65,7 @@ class ReplayCursor:
         return self._builder.state.view().cost_usd
 
     def build_keyframes(self, count: int = KEYFRAME_INTERVAL) -> bool:
-        """Apply up to `count` more records to build keyframes. Return True while there are more records."""
+        """Apply up to `count` more records to build keyframes. Return True if records remain."""
         for record in self.records[self._built : self._built + count]:
             self._built += 1
             self.folded_count += 1
@@ -108,13 +108,13 @@ class ReplayCursor:
         self.folded_count += max(0, end - start)
 
     def index_of(self, seq: int) -> int:
-        """Return the index of the record with this seq; if there is none, of the record before it; otherwise -1."""
+        """Return the index of the record with this seq, or of the record before it. Return -1 if there is neither."""
         return bisect_right(self.records, seq, key=lambda record: record.seq) - 1
 
     def views_at(self, seq: int) -> Views:
-        """Return the views after this event; they are valid until the next call.
+        """Return the views after this event. They are valid until the next call.
 
-        A move forward usually folds more records into the same object; then `pop_changed` and the transcript's `drain`
+        A move forward usually folds more records into the same object. Then `pop_changed` and the transcript's `drain`
         return the changes. If another object is returned, everything may have changed.
         """
         count = self.index_of(seq) + 1

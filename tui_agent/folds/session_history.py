@@ -1,6 +1,6 @@
 """The history of a simulation: the words and actions of user and agent, as each viewer sees them.
 
-Invariant: a user's thoughts, commands and their output never reach the agent; empty messages reach nobody.
+Invariant: a user's thoughts, commands and command output never reach the agent. Empty messages are shown to no viewer.
 """
 
 from typing import Literal, NamedTuple
@@ -14,7 +14,7 @@ OVERSEERS: tuple[Viewer, ...] = ("orchestrator", "system")
 
 
 class SeenMessage(NamedTuple):
-    """A message as a viewer sees it: its own (`assistant`), or another's (`user`)."""
+    """A message as a viewer sees it. `role` is `assistant` for the viewer's own message, otherwise `user`."""
 
     role: Literal["user", "assistant"]
     text: str
@@ -36,7 +36,7 @@ class SessionHistory:
         self.messages.append(message)
 
     def get(self, viewer: Viewer) -> list[SeenMessage]:
-        """Return the messages as a viewer sees them. The viewer's own messages have the role `assistant`."""
+        """Return the messages as a viewer sees them."""
         seen = []
         for message in self.messages:
             text = seen_text(message, viewer) if viewer in message.visible_to else ""
@@ -46,7 +46,7 @@ class SessionHistory:
 
 
 def seen_text(message: SimulationMessage, viewer: Viewer) -> str:
-    """Return the message's text as the viewer sees it; empty if the viewer sees none of it."""
+    """Return the part of the message's text that the viewer sees. Empty if the viewer sees none of it."""
     reasoning, action, response = (
         text_preview(text).strip() for text in (message.reasoning, message.action, message.response)
     )
@@ -59,7 +59,7 @@ def seen_text(message: SimulationMessage, viewer: Viewer) -> str:
 
 
 def _own_answer(message: SimulationMessage, reasoning: str, action: str, response: str) -> str:
-    """Return a user's earlier answer in the format that answers of simulated users have."""
+    """Return a user's earlier answer in the format in which simulated users answer."""
     if action:
         response = f"```bash\n{action}\n```"
     elif "agent" in message.visible_to:

@@ -1,9 +1,9 @@
 """All folds of a session that a screen shows, applied together.
 
-Invariant: each event is applied to each fold exactly once, in order; `pop_changed` returns the names of the views
-that changed since its last call. An unknown event only adds a notice to the transcript. If a fold raises an error at
-an event, the error is recorded in `faults`, the fold skips the event, and all folds continue. A copy shares only
-immutable values with the original.
+Invariant: each event is applied to each fold exactly once, in order. `pop_changed` returns the names of the views that
+changed since its last call. An unknown event only adds a notice to the transcript. If a fold raises an error at an
+event, the error is recorded in `faults`, the fold skips the event, and all folds continue. A copy shares only immutable
+values with the original.
 """
 
 import traceback
@@ -66,7 +66,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
 }
-"""The event classes that each fold handles, for folds that handle few. No other event is passed to such a fold."""
+"""The event classes handled by folds that handle few. Other events are not passed to such a fold."""
 
 _USER_EVENTS: Final = (UserMessageReceived, UserSteered, UserShellStarted)
 _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
@@ -81,12 +81,12 @@ _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
         *_USER_EVENTS,
     )
 )
-"""Event classes from which `Views` itself stores data."""
+"""The event classes of which `Views` itself stores data."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoldFault:
-    """A fold's failure to apply an event."""
+    """An error of a fold while it applied an event."""
 
     view: str
     seq: int
@@ -98,9 +98,9 @@ class FoldFault:
 
 
 class Views:
-    """All folds of a session that a screen shows, and the names of those that changed.
+    """All folds of a session that a screen shows, and the names of the views that changed.
 
-    `keep` is the number of newest transcript and trace items that are not packed.
+    `keep` is the number of the newest transcript entries and trace spans that are not packed.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
@@ -112,7 +112,7 @@ class Views:
         self.reset()
 
     def reset(self) -> None:
-        """Reset all folds except `branches`, so that the records on the current branch can be applied again."""
+        """Reset all folds except `branches`. The records on the current branch can then be applied again."""
         self.head_moved = False
         self.state = SessionState()
         self.transcript = Transcript(self._keep)
@@ -128,19 +128,19 @@ class Views:
         self.newest_restore: CheckpointRestored | None = None
         """The newest restore of files.
 
-        `restore_seq` is the event of the restore, `restore_target_seq` the event to which files were restored.
+        `restore_seq` is the event of the restore. `restore_target_seq` is the event whose files were restored.
         """
         self.restore_seq = self.restore_target_seq = -1
         self._restore_target = -1
         self.is_redo = False
         """True if the newest move of the head was a redo."""
         self.restore_plan: CheckpointPlanned | None = None
-        """The newest preview of which files a revert would change."""
+        """The newest preview of the files that a revert would change."""
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
         self.faults: dict[tuple[str, str], FoldFault] = {}
-        """The first fault of each fold at each kind of event."""
+        """The first error of each fold for each kind of event."""
         self.prompts: list[tuple[int, str]] = []
-        """The user's messages and shell lines, with their event numbers, that the history of the prompt lacks yet."""
+        """The user's messages and `!` commands, with event numbers, that are not in the prompt's history yet."""
         self.seq = -1
         self.last_kind = ""
         self.last_event_time = 0.0
@@ -182,11 +182,11 @@ class Views:
 
     @classmethod
     def restore(cls, outline: SnapshotOutline, seq: int, tail: Sequence[Record]) -> "Views | None":
-        """Return views as of the last record of `tail`, continued from `outline`, a snapshot as of event `seq`.
+        """Return the views as of the last record of `tail`, continued from `outline`.
 
-        State, meter, branches and todo then cover the whole log; the other views cover `tail` only, with the same ids
-        as in a fold of the whole log. `outline` cannot be used again. Returns None if records between the snapshot and
-        `tail` are missing, or if the head was moved after the snapshot.
+        `outline` is a snapshot as of the event `seq` and cannot be used again. State, meter, branches and todo then
+        cover the whole log. The other views cover only `tail`, with the same ids as in a fold of the whole log. Returns
+        None if records between the snapshot and `tail` are missing, or if the head was moved after the snapshot.
         """
         newer = [record.payload for record in tail if isinstance(record, Envelope) and record.seq > seq]
         if (
@@ -211,7 +211,7 @@ class Views:
         return views
 
     def _replay_old(self, record: Record) -> None:
-        """Apply an old record to those folds that were not restored from the snapshot."""
+        """Apply a record that is older than the snapshot to the folds that are not restored from it."""
         self.last_event_time = record.time
         if not isinstance(record, Envelope):
             self.transcript.count_unknown(record)
@@ -237,7 +237,10 @@ class Views:
             self._store_event(record.seq, payload)
 
     def end_open_work(self) -> None:
-        """Show the work that was open when the engine stopped as ended. Nothing is recorded: the next run does that."""
+        """Show work that was open when the engine stopped as ended.
+
+        Nothing is recorded, because the next run does that.
+        """
         for seq, payload in enumerate(ends_after_crash(self.state.view()), self.seq + 1):
             self._apply_to_all(
                 Envelope(
@@ -262,7 +265,7 @@ class Views:
                 self._changed.add(name)
 
     def _apply_to(self, name: str, projection: Projection[object], record: Envelope) -> bool:
-        """Apply an event to one fold. Return True if its view changed, or if the fold raised an error."""
+        """Apply an event to one fold. Return True if the fold's view changed, or if the fold raised an error."""
         try:
             return projection.apply(record)
         except Exception as error:  # noqa: BLE001 - a supervisor: a fault of one view must not stop the others

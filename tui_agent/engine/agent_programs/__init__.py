@@ -1,4 +1,4 @@
-"""Agents of others as programs in the session's environment: the lines that they print become parts of the session.
+"""Agents of other vendors, run as programs in the session's environment. Their output becomes parts of the session.
 
-Invariant: a program is started only if the user chose its agent, with the permissions that the session's policy gives.
+Invariant: a program is started only if the user chose its agent, with the permissions of the session's policy.
 """

@@ -25,10 +25,10 @@ _SANDBOXES: dict[PolicyName, tuple[str, ...]] = {
     "accept-edits": ("--sandbox", "workspace-write"),
     "bypass": ("--dangerously-bypass-approvals-and-sandbox",),
 }
-"""Options for the policies under which the program may change files. It cannot ask the user."""
+"""Options by policy that let the program change files. The program cannot ask the user."""
 _ARGUMENTS = ("command", "changes", "query", "server", "tool", "arguments")
 _NOT_RECORDED = ("error", "todo_list")
-"""Items without a part: warnings, and the program's own list of tasks."""
+"""Types of items that are not recorded: warnings, and the program's own list of tasks."""
 
 
 class Codex:
@@ -38,9 +38,9 @@ class Codex:
 
     def __init__(self, memory: JsonMap) -> None:
         self.memory = memory
-        """The thread's id, and the usage of the whole thread, which the program prints after each turn."""
+        """The id of the thread (a conversation in Codex), and the usage of the whole thread so far."""
         self._pending: list[ModelPart] = []
-        """Parts of the model's answer that has not ended."""
+        """Parts of the model's answer that is not complete yet."""
         self._open_calls: set[str] = set()
 
     def command(self, request: ProgramRequest) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class Codex:
         return parts
 
     def _usage_since(self, total: JsonMap) -> Usage:
-        """Return the usage since the last turn."""
+        """Return the usage of the last turn: the thread's total usage minus that of the turns before."""
         before = self.memory.get("usage")
         before = before if isinstance(before, dict) else {}
         self.memory = {**self.memory, "usage": total}

@@ -1,7 +1,7 @@
 """opencode: `opencode run --format json`.
 
-An answer of its model is a group of lines: `text`, `reasoning` and `tool_use` (a call that has ended), and then a line
-with the usage. A line `error` ends the task.
+An answer of the program's model is a group of lines: `text`, `reasoning` and `tool_use` (a finished call). The last
+line of the group has the usage. A line `error` ends the task.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The output of an agent's program, as the session records it, and the interface to the programs."""
+"""The interface to agents' programs, and the content of a program's output."""
 
 from collections.abc import Iterator
 from typing import Protocol, TypeAlias
@@ -11,7 +11,7 @@ from tui_agent.protocol.settings import Effort, PolicyName
 
 @dataclass(frozen=True, slots=True)
 class ProgramRequest:
-    """The session's settings that a program gets. An empty `model` means the model of the program's own settings."""
+    """The session's settings that a program gets. If `model` is empty, the program uses its own default model."""
 
     model: str
     effort: Effort | None
@@ -20,7 +20,7 @@ class ProgramRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProgramAnswer:
-    """An answer of the program's model. The ids of its calls are the program's own; `parts` may be empty."""
+    """An answer of the program's model. The call ids are the program's own; `parts` may be empty."""
 
     parts: tuple[ModelPart, ...]
     usage: Usage = Usage()
@@ -38,7 +38,7 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class ProgramFault:
-    """The reason why the program could not do its task, as it said itself."""
+    """The program's own message about why the task failed."""
 
     message: str
 
@@ -47,10 +47,9 @@ ProgramEvent: TypeAlias = ProgramAnswer | CallResult | ProgramFault
 
 
 class AgentProgram(Protocol):
-    """A program that works on a task and prints a JSON object per line. It gets the task on its standard input.
+    """A program that reads a task from standard input, and prints one JSON object per line.
 
-    `memory` is what it must know to continue the conversation after the first task: the value that it had at the end of
-    the task before, or an empty one.
+    `memory` is the data that the program needs to continue a conversation. It is empty before the first task.
     """
 
     memory: JsonMap
@@ -65,20 +64,23 @@ class AgentProgram(Protocol):
         ...
 
     def read(self, line: JsonMap) -> Iterator[ProgramEvent]:
-        """Yield what one line of the output says. Raises `LookupError`, `TypeError`, `ValueError` for other lines."""
+        """Yield the events in one line of the output.
+
+        Raises `LookupError`, `TypeError` or `ValueError` if the line is not understood.
+        """
         ...
 
     def finish(self) -> Iterator[ProgramEvent]:
-        """Yield what the program printed of an answer that it did not end."""
+        """Yield the events of an answer that was not complete when the output ended."""
         ...
 
 
 def text_of(value: object) -> str:
-    """Return a text, or an empty one for any other value."""
+    """Return `value` if it is a text, and an empty text otherwise."""
     return value if isinstance(value, str) else ""
 
 
 def count_of(values: JsonMap, name: str) -> int:
-    """Return a count of tokens; 0 if it is missing."""
+    """Return a number of tokens; 0 if it is missing."""
     value = values.get(name)
     return value if isinstance(value, int) else 0

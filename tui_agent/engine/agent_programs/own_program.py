@@ -1,4 +1,4 @@
-"""tui-agent itself as a program in another environment: `tui-agent run --json`, which prints the events of a session."""
+"""tui-agent itself as a program in another environment: `tui-agent run --json`, which prints a session's events."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,10 @@ from tui_agent.protocol.parts import ModelPart, TextContent, ToolCallPart
 
 
 class OwnProgram:
-    """A session of tui-agent in the environment; implements `AgentProgram`. Its subtasks are not recorded here."""
+    """A session of tui-agent in the environment; implements `AgentProgram`.
+
+    The subtasks of that session are not recorded in this session.
+    """
 
     program = "tui-agent"
 
@@ -52,7 +55,7 @@ class OwnProgram:
 
 
 def _shortened(part: ModelPart) -> ModelPart:
-    """Return a part without references to long texts, which only the program's own session has."""
+    """Return a part without references to long texts, which are stored only by the program's own session."""
     if isinstance(part, ToolCallPart):
         return part
     return part.model_copy(update={"text": text_preview(part.text)})

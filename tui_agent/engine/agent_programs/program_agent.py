@@ -1,7 +1,7 @@
 """The agent that runs a program in the session's environment and records its output as parts of the session.
 
-Invariant: each part is recorded when the program prints it, and each result is followed by a checkpoint of the files
-that have changed by then, so that `/undo`, traces and evaluations work as with every other agent.
+Invariant: each part is recorded when the program prints it. Each result is followed by a checkpoint of the files that
+have changed by then, so that `/undo`, traces and evaluations work.
 """
 
 import json
@@ -44,7 +44,10 @@ PROGRAMS: dict[str, Callable[[JsonMap], AgentProgram]] = {
     "opencode": OpenCode,
     "tui-agent": OwnProgram,
 }
-"""Start or continue the conversation with an agent's program, by the agent's name."""
+"""Functions that create a conversation with a program, by the agent's name.
+
+The argument is the program's `memory`.
+"""
 DESCRIPTIONS = {
     "codex": "runs OpenAI's Codex CLI in the session's environment",
     "opencode": "runs opencode in the session's environment",
@@ -56,12 +59,12 @@ INSTALL_HINTS = {
     "tui-agent": "Install it there: pip install tui-agent",
 }
 MAX_OUTPUT_BYTES = 1_000_000
-"""Bytes of output that are kept besides the recorded parts."""
+"""Maximum bytes of output that are kept in addition to the recorded parts."""
 MAX_ERROR_BYTES = 20_000
 _VERBS = {"command_execution": "run", "bash": "run", "run_command": "run", "file_change": "edit"}
-"""Words for the rows of calls whose names are long or not understood at once."""
+"""Short verbs for the rows of calls whose names are long or hard to understand."""
 _TARGETS = ("command", "filePath", "path", "pattern", "query", "url", "tool")
-"""Arguments that can name the object of a call, the best first."""
+"""Names of arguments that can describe a call's target, best first."""
 
 
 class ProgramAgent:
@@ -75,12 +78,12 @@ class ProgramAgent:
         self._parts = parts
         self._checkpointing = checkpointing
         self._call_ids: dict[str, ToolCallPart] = {}
-        """The recorded calls by the program's own ids."""
+        """The recorded calls, by the program's own call ids."""
         self._fault = ""
         self._has_answer = self._is_limited = False
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Run the program on the newest message to its end, or until a limit of the session is reached.
+        """Run the program on the newest message until it ends or the session reaches a limit.
 
         Raises `ModelError` if the program fails.
         """
@@ -116,7 +119,7 @@ class ProgramAgent:
         return Finish()
 
     def _save_memory(self) -> None:
-        """Record what the next turn must know to continue the program's conversation."""
+        """Record the program's `memory`, with which the next turn continues the conversation."""
         memory = self._program.memory
         if memory != self._memory:
             self._parts.recorder.append(PluginEvent(plugin=self.name, name="state", version=1, data=memory))
@@ -129,7 +132,10 @@ class ProgramAgent:
         return ""
 
     async def _run(self, spec: ExecSpec) -> ExecResult | EnvironmentFault | None:
-        """Run the program and record its output; return how it ended, or None if a limit was reached."""
+        """Run the program and record its output.
+
+        Returns the program's end: its result, or the fault of the environment. Returns None if a limit was reached.
+        """
         send, receive = anyio.create_memory_object_stream[bytes](math.inf)
         ended: ExecResult | EnvironmentFault | None = None
         failure: StoreError | None = None
@@ -155,7 +161,7 @@ class ProgramAgent:
         return None if self._is_limited else ended
 
     async def _record_output(self, receive: ObjectReceiveStream[bytes]) -> bool:
-        """Record the output; return True if a limit of the session was reached before its end."""
+        """Record the program's output. Return True if the session reached a limit before the output ended."""
         recorder = self._parts.recorder
         async for line in _lines(receive):
             for event in self._read(line):
@@ -170,7 +176,10 @@ class ProgramAgent:
         return isinstance(event, ProgramAnswer) and bool(event.parts) and self._has_answer
 
     def _read(self, line: bytes) -> Iterator[ProgramEvent]:
-        """Yield what a line of the output says. Lines that are not understood, such as warnings, are left out."""
+        """Yield the events in a line of the output.
+
+        A line that is not understood, such as a warning, has no events.
+        """
         try:
             data: JsonMap = json.loads(line)
             yield from self._program.read(data)
@@ -187,7 +196,7 @@ class ProgramAgent:
                 self._fault = message
 
     def _record_answer(self, answer: ProgramAnswer) -> None:
-        """Record an answer as an iteration, and the start of its calls."""
+        """Record an answer as an iteration, and record the start of the answer's calls."""
         recorder = self._parts.recorder
         if self._starts_iteration(answer):
             state = recorder.state
@@ -223,7 +232,10 @@ class ProgramAgent:
             recorder.append(ToolStarted(call_id=call.call_id, writes=True))
 
     def _with_own_id(self, part: ModelPart) -> ModelPart:
-        """Return a call with an id of this session, since the program may use an id again; other parts as they are."""
+        """Return a call with an id of this session, because the program may reuse its own ids.
+
+        A part that is not a call is returned unchanged.
+        """
         if not isinstance(part, ToolCallPart):
             return part
         call = part.model_copy(update={"call_id": self._parts.ids.call()})
@@ -250,7 +262,7 @@ class ProgramAgent:
 
 
 async def _lines(receive: ObjectReceiveStream[bytes]) -> AsyncIterator[bytes]:
-    """Yield the complete lines of the output, and the rest at its end."""
+    """Yield the lines of the output. The last line may be incomplete."""
     buffer = bytearray()
     async for piece in receive:
         end, *starts = piece.split(b"\n")
@@ -262,7 +274,10 @@ async def _lines(receive: ObjectReceiveStream[bytes]) -> AsyncIterator[bytes]:
 
 
 def _describe_failure(program: str, ended: ExecResult | EnvironmentFault, *, has_answer: bool) -> str:
-    """Return why a program that reported no error failed; empty if it answered and ended with status 0."""
+    """Return the reason why a program failed that reported no error itself.
+
+    Returns an empty string if the program answered and ended with status 0.
+    """
     if isinstance(ended, EnvironmentFault):
         return str(ended)
     if ended.outcome != "exited":

@@ -1,7 +1,7 @@
 """Attribution of changes that no checkpoint contains yet, after a failed checkpoint or an interrupted run.
 
-Invariant: a change recorded for a call is attributed to the session while the file still matches the record. A change
-that the user may have made afterwards is attributed to session and user, so that restoring the file asks first.
+Invariant: a change recorded for a call belongs to the session while the file still matches the record. If the user may
+have changed the file too, the change is contested: the user is asked before the file is restored.
 """
 
 import hashlib
@@ -17,14 +17,15 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.change_recorder import count_lines, file_changed
 
 GRACE_S = 1.0
-"""A change up to this many seconds after an interrupted run's last event is still attributed to the run's open call."""
+"""Seconds after an interrupted run's last event in which a change is still attributed to the run's open call."""
 
 
 @dataclass
 class Uncheckpointed:
-    """The paths that calls changed since the newest checkpoint: `paths`, or possibly any path if `any_path` is true.
+    """The paths that calls changed since the newest checkpoint.
 
-    Changes after the time `until` (seconds since the epoch) may be the user's.
+    If `any_path` is True, other paths than `paths` may have changed too. Changes after the time `until` (seconds since
+    the epoch) may be the user's.
     """
 
     any_path: bool = False
@@ -32,7 +33,10 @@ class Uncheckpointed:
     until: float | None = None
 
     def add(self, author: Author, paths: Iterable[str] | None) -> None:
-        """Add the paths that a call changed. A command, or None for `paths`, means that any path may have changed."""
+        """Add the paths that a call changed.
+
+        If the author is a command, or if `paths` is None, any path may have changed.
+        """
         if paths is None or author == "command":
             self.any_path = True
         else:
@@ -40,7 +44,7 @@ class Uncheckpointed:
 
 
 def uncheckpointed_by_earlier_runs(state: SessionStateView) -> Uncheckpointed:
-    """Return the changes that earlier runs of the program recorded but no checkpoint contains."""
+    """Return the changes that earlier runs of the program recorded and that no checkpoint contains."""
     recorded = {path: change for path, change in state.uncheckpointed.items() if change.by_session}
     if state.crash_time is not None:
         return Uncheckpointed(any_path=True, paths=set(recorded), until=state.crash_time + GRACE_S)
@@ -56,10 +60,10 @@ async def attribute_changes(
     missed: Uncheckpointed,
     recorded: Mapping[str, UncheckpointedChange],
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
-    """Return the changes, their author, and the call that made them.
+    """Return the changes, their author, and the id of the call that made all of them (None if there is no such call).
 
-    In the returned changes, `contested_paths` are the paths that the user may have changed too. `recorded` are the
-    changes in the log, by path. Raises `CheckpointError` if the store cannot be read.
+    The returned `contested_paths` are the paths that the user may have changed too. `recorded` are the changes in the
+    log, by path. Raises `CheckpointError` if the store cannot be read.
     """
     files = {file.path: file for file in changes.files}
     by_session = {
@@ -92,7 +96,7 @@ async def attribute_changes(
 def matches_recorded(recorded: FileChanged, file: FileDifference) -> bool:
     """Return True if `file` is still as the event `recorded` describes it.
 
-    For a large file, only size and mode are compared.
+    Of a large file, only the size and the mode are compared.
     """
     if recorded.mode is not None and file.mode is not None and recorded.mode != file.mode:
         return False
@@ -112,8 +116,8 @@ def file_changed_event(
 ) -> FileChanged:
     """Store a changed file's contents without secrets, and return the event that records the change.
 
-    Content that is too large to store has no digest. If `recorded` (the file's newest recorded change since the
-    checkpoint) is given, the event describes only changes made after `recorded`.
+    The event has no digest of a content that is too large to store. `recorded` is the newest recorded change of the
+    file since the checkpoint; if it is given, the event describes only later changes.
     """
     before, after = _content_before(blobs, file, recorded), file.after
     old = None if before is None else blobs.put_file(before)

@@ -1,8 +1,8 @@
 """Checkpoints before and after everything that changes files, with the author of each change.
 
-Invariant: before a call that can change files runs, a separate checkpoint saves everything that others changed, so
-that all differences after the call come from the call. If the checkpoint store fails, the fault is reported once, the
-turn continues, and the store is retried; the next checkpoint includes the changes missed meanwhile.
+Invariant: before a call that can change files, a separate checkpoint saves the changes of others. All differences after
+the call therefore come from the call. If the checkpoint store fails, the fault is reported once, the turn continues,
+and the store is tried again later. The next checkpoint then includes the missed changes.
 """
 
 import contextlib
@@ -38,8 +38,9 @@ CLOSE_TIMEOUT_S = 5.0
 FINAL_MAINTENANCE_S = 10.0
 """Maximum seconds of maintenance at the end of an unattended session. The next run of the session continues it."""
 RETRY_FACTOR = 10.0
-"""Factor for the pause after a failed use of the checkpoint store: the pause lasts this many times as long as the
-use.
+"""Factor of the pause after a failed use of the checkpoint store.
+
+The pause lasts this many times as long as the failed use.
 """
 
 
@@ -89,7 +90,7 @@ class CheckpointMaintenance:
 
 
 class CheckpointRecorder:
-    """Takes the checkpoints of one session while the engine runs. Without a store every method does nothing."""
+    """Takes the checkpoints of one session. Without a store every method does nothing."""
 
     def __init__(self, recorder: Recorder, blobs: Blobs, store: Checkpoints | None, clock: Clock) -> None:
         self._recorder = recorder
@@ -111,9 +112,9 @@ class CheckpointRecorder:
         self._has_changes = False
         """True if there are checkpoints besides the baseline (the session's first checkpoint)."""
         self.turn_start: int | None = None
-        """The seq of the event before the running turn; None after the turn's first call that can change files.
+        """The seq of the last event before the running turn. None after the turn's first call that can change files.
 
-        A checkpoint taken before that call is recorded as the state of the files at this event.
+        A checkpoint that is taken before that call is recorded as the state of the files at this event.
         """
         self._beginning: anyio.CancelScope | None = None
         self._is_closing = False
@@ -141,9 +142,9 @@ class CheckpointRecorder:
         return self.has_uncheckpointed_changes
 
     async def begin(self) -> None:
-        """Take the baseline checkpoint, the first one of the session. Call this early, because it may take a while.
+        """Take the baseline, which is the first checkpoint of the session. This may take a while.
 
-        Raises `CheckpointError` if that fails; the next method that needs the baseline tries again.
+        Raises `CheckpointError` on failure. The next method that needs the baseline then tries again.
         """
         async with self._guard:
             with anyio.CancelScope() as self._beginning:
@@ -152,9 +153,9 @@ class CheckpointRecorder:
             self._beginning = None
 
     async def prepare_call(self, call_id: CallId, author: Author, paths: Iterable[str] = ()) -> None:
-        """Take a checkpoint of what the user or other programs changed, before a call that may change files.
+        """Before a call that may change files, take a checkpoint of the changes that others made.
 
-        The files at `paths` are always checked for changes; other files may be skipped if they look unchanged.
+        The files at `paths` are always checked for changes. Other files are skipped if they look unchanged.
         """
         if self._store is None:
             if self._must_report_refusal:  # report once, before the first change
@@ -174,8 +175,8 @@ class CheckpointRecorder:
     ) -> WorkspaceChanges | None:
         """Return the changes that the open call made at `paths` (None: anywhere).
 
-        `call_id`: the call that made them, if the open call is a program that makes calls of its own. Also records those changes that the tool itself has not recorded. The caller must call `commit_changes`
-        afterwards.
+        Changes that the tool has not recorded are recorded too. If the open call is a program that makes calls itself,
+        `call_id` is the id of such a call. The caller must call `commit_changes` afterwards.
         """
         if self._store is None or self._open_call is None:
             return None
@@ -197,11 +198,11 @@ class CheckpointRecorder:
     async def commit_changes(
         self, changes: WorkspaceChanges | None, part: int, *, goes_on: bool = False
     ) -> None:
-        """Take the checkpoint after the message part with index `part` if anything changed.
+        """If anything changed, take the checkpoint after the message part with index `part`.
 
-        `goes_on`: the open call has not ended, so later changes are its changes too.
-        A cancelled task still waits up to `CLOSE_TIMEOUT_S` for the checkpoint, so that a finished call's changes are
-        not attributed to others.
+        With `goes_on`, the open call has not ended, and later changes are attributed to it too. A cancelled task still
+        waits up to `CLOSE_TIMEOUT_S` for the checkpoint, so that a finished call's changes are not attributed to
+        others.
         """
         call = self._open_call
         self._open_call = call if goes_on else None
@@ -218,7 +219,7 @@ class CheckpointRecorder:
             self._missed.add(author, changes.paths)
 
     async def end_turn(self) -> None:
-        """End the turn. If a call was interrupted, checkpoint its changes and attribute them to the call."""
+        """End the turn. The changes of an interrupted call are checkpointed and attributed to the call."""
         if self._open_call is None:
             self._record_baseline()
         else:
@@ -228,7 +229,7 @@ class CheckpointRecorder:
         self._open_call = self.turn_start = None
 
     async def checkpoint_workspace(self) -> None:
-        """Take a checkpoint of what the user or other programs changed.
+        """Take a checkpoint of the changes that the user or other programs made.
 
         The newest checkpoint then matches the workspace. Raises `CheckpointError` if the store fails.
         """
@@ -237,9 +238,9 @@ class CheckpointRecorder:
                 await self._checkpoint_others()
 
     def report_fault(self, fault: CheckpointError) -> None:
-        """Report a checkpoint fault, unless one was reported since checkpoints last worked.
+        """Report a fault of the checkpoint store. The session continues.
 
-        The session continues without checkpoints.
+        Nothing is reported if a fault was already reported since checkpoints last worked.
         """
         if not self._is_fault_reported:
             hint = f"{fault.hint} Work continues; changes are checkpointed as soon as that is possible again."
@@ -264,9 +265,8 @@ class CheckpointRecorder:
     async def aclose(self, *, unattended: bool = False) -> None:
         """Stop background work.
 
-        An unfinished baseline checkpoint is abandoned, because nothing has changed files yet.
-
-        With `unattended`, maintenance runs now for up to `FINAL_MAINTENANCE_S`, because the session was never idle.
+        An unfinished baseline is abandoned, because nothing has changed files yet. With `unattended`, maintenance runs
+        now for up to `FINAL_MAINTENANCE_S`, because the session was never idle.
         """
         self.stop_maintenance()
         self._is_closing = True
@@ -312,9 +312,9 @@ class CheckpointRecorder:
             await self._commit_others()
 
     def _record_baseline(self) -> None:
-        """Record the baseline checkpoint: before the first call that can write, or else at the end of the turn.
+        """Record the baseline, before the first call that can write or else at the end of the turn.
 
-        It is not recorded immediately, because its position in the log would then depend on timing.
+        If it were recorded at once, its position in the log would depend on timing.
         """
         baseline, self._baseline = self._baseline, None
         if baseline is not None:
@@ -330,9 +330,9 @@ class CheckpointRecorder:
             )
 
     async def _checkpoint_others(self, also: Sequence[str] = ()) -> None:
-        """Take a checkpoint of what the user or other programs changed. The paths `also` are always checked.
+        """Take a checkpoint of the changes that the user or other programs made.
 
-        If the store was damaged while open, it is reopened once.
+        The paths `also` are always checked. A store that was damaged while it was open is reopened once.
         """
         if self._is_open:
             with contextlib.suppress(CheckpointError):
@@ -354,7 +354,7 @@ class CheckpointRecorder:
     async def _commit_missed(self) -> None:
         """Take a checkpoint of changes by calls that no checkpoint contains yet.
 
-        Some of these changes may be the user's; they are recorded as `contested_paths`.
+        Changes that may be the user's are recorded as `contested_paths`.
         """
         missed, recorded = self._missed, self._recorder.state.uncheckpointed
         paths = None if missed.any_path else sorted(missed.paths)
@@ -415,5 +415,5 @@ class CheckpointRecorder:
 
 
 def _agent_of(state: SessionStateView, call_id: CallId | None) -> AgentId:
-    """Return the agent that made an open call, so that a delegate's changes are recorded under the delegate."""
+    """Return the agent that made an open call. A delegate's changes are recorded under the delegate."""
     return next((call.agent for call in state.open_calls if call.call_id == call_id), MAIN_AGENT)

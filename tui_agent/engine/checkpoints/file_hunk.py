@@ -1,7 +1,7 @@
-"""Reverts one hunk of a recorded change in the present content of the file.
+"""Reverting of one hunk of a recorded change in the current content of the file.
 
-Invariant: lines that differ from the record are never changed. A hunk whose text was stored inexactly (redacted or
-not UTF-8) is never reverted.
+Invariant: lines that differ from the record are never changed. A hunk that was stored inexactly (redacted, or not
+UTF-8) is never reverted.
 """
 
 from tui_agent.errors import BlobNotFound, UsageError
@@ -12,7 +12,7 @@ from tui_agent.ports.log import Blobs
 from tui_agent.protocol.commands import RevertHunk
 
 _INEXACT = ("[redacted: ", "\ufffd")
-"""Marks of lines that were stored inexactly, because they hold a secret or are not UTF-8."""
+"""Marks in lines that were stored inexactly because they contain a secret or are not UTF-8."""
 
 
 def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
@@ -27,7 +27,7 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
     diff, note = diff_contents(ChangedFile(command.path, command.before, command.after), read)
     hunks = [] if diff is None else split_hunks(diff.text)
     if not 0 <= command.hunk < len(hunks):
-        reason = note if diff is None else "there is no such change"
+        reason = note if diff is None else "this change was not found"
         raise UsageError(f"{command.path} cannot be reverted in part: {reason}.", hint="Nothing was changed.")
     hunk = hunks[command.hunk]
     if any(mark in line for line in hunk_sides(hunk)[0] for mark in _INEXACT):
@@ -39,10 +39,10 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
 
 
 def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> bytes | None:
-    """Return the file's content with the hunk reverted; None if the file must be removed.
+    """Return the file's content with the hunk reverted. Return None if the file must be removed.
 
-    `current` is the file's present content; None if there is no file. Raises `UsageError` if these lines have changed
-    since.
+    `current` is the file's current content; None if there is no file. Raises `UsageError` if the lines of the hunk were
+    changed after the recorded change.
     """
     path = command.path
     if current is None and command.after is not None:
@@ -52,7 +52,7 @@ def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> by
     text = revert_hunk((current or b"").decode("utf-8", "surrogateescape"), hunk)
     if text is None:
         raise UsageError(
-            f"{path} was changed since, at or near line {first_line(hunk)}.",
+            f"{path} was changed after this edit, at or near line {first_line(hunk)}.",
             hint="Nothing was reverted. Your version is kept.",
         )
     return None if command.before is None and not text else text.encode("utf-8", "surrogateescape")

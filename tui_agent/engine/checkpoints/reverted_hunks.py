@@ -1,6 +1,6 @@
-"""Hunks that the user reverted, and how an undo or a revert to an earlier event treats them.
+"""Hunks that the user reverted, and the effect of an undo or revert on them.
 
-Invariant: a reverted hunk counts as a change by the user, except if the file change with this hunk is undone too.
+Invariant: a reverted hunk counts as a change by the user, except if the file change that contains it is undone too.
 """
 
 from collections.abc import Iterable
@@ -17,10 +17,10 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 
 @dataclass(frozen=True, slots=True)
 class RevertedPaths:
-    """Paths with hunks that the user reverted after the event that a move goes to.
+    """Paths with hunks that the user reverted after the event to which the session moves.
 
-    `kept_paths`: the move would bring the reverted hunk back, so the user is asked before the file is restored.
-    `restored_paths`: the move undoes exactly this revert of a hunk, so the file is restored without a question.
+    At `kept_paths`, the move would bring a reverted hunk back, so the user is asked first. At `restored_paths`, the
+    move only undoes the revert of a hunk, so the file is restored without a question.
     """
 
     kept_paths: frozenset[str] = frozenset()
@@ -28,7 +28,7 @@ class RevertedPaths:
 
 
 async def find_reverted_paths(recorder: Recorder, to_seq: int) -> RevertedPaths:
-    """Return the paths with hunks that the user reverted after `to_seq` on the current branch."""
+    """Return the paths with hunks that the user reverted after the event `to_seq` on the current branch."""
     moves = recorder.branches.moves
     current, target = stretches(moves, recorder.state.seq), stretches(moves, to_seq)
     if not any(

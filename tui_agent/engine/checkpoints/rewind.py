@@ -1,7 +1,7 @@
 """Undo, redo and revert of the conversation, the files, or both.
 
-Invariant: nothing is deleted. Before the head moves, the current files are checkpointed, so that every move can be
-undone. The plan is recorded before a file is changed.
+Invariant: nothing is deleted. Before the session moves to another event, the current files are checkpointed, so that
+every move can be undone. The plan is recorded before a file is changed.
 """
 
 from collections import Counter
@@ -75,7 +75,7 @@ def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
 def _folder_changes(
     plan: RestorePlan, restored: Sequence[str], kept: Sequence[str]
 ) -> tuple[FolderChange, ...]:
-    """Return each generated folder of a plan with the numbers of its files that are restored and that are kept."""
+    """Return each generated folder of a plan, with the numbers of restored and of kept files in it."""
     folders = {act.path: act.folder for act in plan.actions if act.folder}
     removed = _removed_paths(plan).intersection(restored)
     done, gone, left = (
@@ -88,9 +88,9 @@ def _folder_changes(
 
 
 def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str, ...]:
-    """Return `overwrite` with generated folders (names that end with `/`) replaced by their files in the plan.
+    """Return the files that `overwrite` names.
 
-    `/` alone stands for all files.
+    A generated folder (a name that ends with `/`) stands for its files in the plan, and `/` for all files.
     """
     folders = {path for path in overwrite if path.endswith("/")}
     files = (act.path for act in plan.actions if act.folder in folders or "/" in folders)
@@ -99,7 +99,7 @@ def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str,
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The event that an undo, a redo or a revert moves to.
+    """The event to which an undo, a redo or a revert moves.
 
     `checkpoint` is the commit with the files at that event; empty if there is none.
     """
@@ -121,9 +121,9 @@ class Rewind:
         self._checkpointing = checkpointing
 
     async def run(self, command: Revert | Undo | Redo) -> None:
-        """Undo, redo or revert as the command says.
+        """Undo, redo or revert.
 
-        If that is impossible, raises `UsageError` or `CheckpointError` and changes neither session nor files.
+        If this is impossible, raises `UsageError` or `CheckpointError` and changes neither session nor files.
         """
         target, previous_commit = self._target(command), self._recorder.state.commit
         if target.conversation:
@@ -149,7 +149,7 @@ class Rewind:
     async def revert_hunk(self, command: RevertHunk) -> None:
         """Revert one hunk of a file.
 
-        If that is impossible, raises `UsageError` or `CheckpointError` and changes nothing.
+        If this is impossible, raises `UsageError` or `CheckpointError` and changes nothing.
         """
         store, recorder = self._checkpointing.store, self._recorder
         if store is None:
@@ -182,7 +182,10 @@ class Rewind:
         from_seq: int,
         hunk: RevertedHunk | None = None,
     ) -> None:
-        """Record that files were restored while the conversation stays. A redo to `from_seq` undoes the restore."""
+        """Record that files were restored while the conversation stays the same.
+
+        The seq `from_seq` is the event to which a redo returns.
+        """
         recorder, generated = self._recorder, _generated_paths(plan)
         for file in restored.files:
             if file.path not in generated:
@@ -241,9 +244,9 @@ class Rewind:
     async def _plan(
         self, store: Checkpoints, source: str, to_seq: int, named: tuple[str, ...] = ()
     ) -> RestorePlan:
-        """Plan a restore to the checkpoint at `to_seq`.
+        """Plan a restore to the checkpoint at the event `to_seq`.
 
-        Hunks that the user has reverted count as changes by the user.
+        Hunks that the user reverted count as changes by the user.
         """
         reverted = await find_reverted_paths(self._recorder, to_seq)
         plan = await store.plan_restore(source, (*named, *reverted.restored_paths))
@@ -292,7 +295,7 @@ class Rewind:
                 hunk=hunk,
             )
         )
-        close_calls(recorder, why="the session was reverted to here")
+        close_calls(recorder, why="the session was reverted to this point")
         close_requests(recorder, {})
         if recorder.state.turn_running:
             recorder.append(
@@ -309,7 +312,7 @@ class Rewind:
     def _keep_queue(self, waiting: Sequence[UserQueued]) -> None:
         """Record the user's waiting messages on the new branch, so that the queue is the same as before the move.
 
-        Messages that were sent or removed before the move do not return to the queue.
+        Messages that were sent or removed before the move are not queued again.
         """
         waiting_ids = {message.queue_id for message in waiting}
         reverted_ids = {message.queue_id for message in self._recorder.state.queue}
@@ -322,7 +325,7 @@ class Rewind:
     def _keep_settings(self, before: SessionStateView) -> None:
         """Record the current workspace, the user's title and the settings on the new branch.
 
-        A revert applies only to the conversation and the files.
+        A revert changes only the conversation and the files.
         """
         recorder = self._recorder
         if before.workspace != recorder.state.workspace:
@@ -358,9 +361,9 @@ class Rewind:
             recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM_HINT))
 
     def _record_checkpoint(self, previous_commit: str) -> None:
-        """Record the workspace's newest checkpoint on the new branch, which does not have the old branch's records.
+        """Record the newest checkpoint on the new branch, where the records of the old branch do not count.
 
-        `previous_commit` is the newest commit before the move; it is used if this run has not opened the store yet.
+        `previous_commit` is the newest commit before the move. It is used if this run has not opened the store yet.
         """
         recorder, store = self._recorder, self._checkpointing.store
         commit = "" if store is None else store.head or previous_commit
@@ -377,7 +380,7 @@ def _generated_paths(plan: RestorePlan) -> set[str]:
 
 
 async def _read(store: Checkpoints, path: str) -> bytes | None:
-    """Return the content of a file in the newest checkpoint; None if the file is not in it."""
+    """Return a file's content in the newest checkpoint; None if the checkpoint does not contain the file."""
     try:
         return await store.read_file(store.head, path)
     except CheckpointError:

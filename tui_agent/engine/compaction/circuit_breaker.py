@@ -1,7 +1,7 @@
 """Protection against useless compaction: detects repeated calls, and delays summaries that would free little.
 
 Invariant: the state is derived from the log, so a resumed session continues where the earlier run stopped. A new user
-message resets loop detection; continuing a turn does not. Each message is counted once.
+message resets the loop detection, but continuing a turn does not. Each message is counted once.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart, tool_calls
 
 MIN_REQUESTS_BETWEEN: Final = 10
-"""Minimum number of requests before the next summary if the previous summary left little room for work."""
+"""Minimum number of requests between two summaries if the first of them left little room for work."""
 TIGHT_HINT: Final = (
     "To save requests, tui-agent now compacts only rarely. Choose a model with a larger window with /model."
 )
 
 
 class CompactionBreaker:
-    """Decides when one agent's history may be summarised again, and detects loops of the agent."""
+    """Decides when an agent's history may be summarised again, and detects loops of the agent."""
 
     def __init__(self, recorder: Recorder, agent: AgentId) -> None:
         self._recorder = recorder
@@ -63,9 +63,9 @@ class CompactionBreaker:
         self._requests += 1
 
     def record_summary(self, after: int, last: int, window: int) -> bool:
-        """Record a summary that reduced the context to `after` tokens. Return True if little room is left for work.
+        """Record a summary after which the context has `after` tokens. Return True if little room is left for work.
 
-        `last` is the maximum number of tokens per request; `window` is the context window in tokens.
+        `last` is the maximum tokens of a request; `window` is the context window in tokens.
         """
         self.tokens_after_summary = after
         is_tight = last - after < WORK * window
@@ -74,14 +74,14 @@ class CompactionBreaker:
         return is_tight
 
     def detect_loop(self) -> bool:
-        """Record a compaction. Return True if the agent has repeated the same calls after each compaction."""
+        """Record a compaction. Return True if the agent repeated the same calls after each of the last compactions."""
         history = self._recorder.model_messages(self._agent)
         return self._loops.end_stretch(history.originals(), history.removed.is_user_text)
 
     async def load_recorded(self, last: int, window: int, model: str) -> None:
-        """Load the compactions recorded by earlier runs. Must be called before the first compaction.
+        """Load the compactions that earlier runs recorded. Must be called before the first compaction.
 
-        `last` is the maximum number of tokens per request, `window` the size of the context window in tokens.
+        `last` is the maximum tokens of a request; `window` is the context window in tokens.
         """
         history = self._recorder.model_messages(self._agent)
         forgotten = history.removed
@@ -109,7 +109,7 @@ class CompactionBreaker:
 def _read_compactions(
     records: Iterable[Record], message_seq: int, summary_seq: int | None
 ) -> tuple[list[int], int, int, bool]:
-    """Read an agent's compactions from the log.
+    """Read the compactions of the main agent from the log.
 
     `message_seq` and `summary_seq` are the events of the newest user message and the newest summary. Returns four
     values: the seqs of the compactions after the message, the tokens in the context after the summary, the number of
@@ -137,28 +137,29 @@ def _read_compactions(
 
 
 MAX_SAME_RESULTS: Final = 3
-"""Number of consecutive stretches (see `LoopDetector`) with the same calls and results that count as a loop."""
+"""Number of consecutive stretches (see `LoopDetector`) with the same calls and the same results that make a loop."""
 MAX_SAME_CALLS: Final = 8
-"""Number of consecutive stretches with the same calls but different results (e.g. polling a job) that count as a
-loop.
+"""Number of consecutive stretches with the same calls and different results that make a loop.
+
+The results differ if the calls poll a job, for example.
 """
 
 
 class LoopDetector:
-    """Detects loops in one agent's turn. A *stretch* is the set of calls between two compactions."""
+    """Detects loops in an agent's turn. A *stretch* is the set of calls between two compactions."""
 
     def __init__(self) -> None:
         self.begin(-1)
 
     def begin(self, seq: int) -> None:
-        """Begin to look for loops in a turn. `seq` is the event before the turn's first message."""
+        """Start to look for loops. Calls in events up to `seq` are ignored."""
         self._last_seq = seq
         self._calls, self._results = _StretchCounter(), _StretchCounter()
 
     def end_stretch(self, messages: Iterable[Message], is_user_message: Callable[[Message], bool]) -> bool:
-        """Record the messages of a finished stretch. Return True if the agent is in a loop.
+        """End a stretch and record its messages. Return True if the agent is in a loop.
 
-        `messages` are the unshortened originals in order. `is_user_message` returns True for a message of the user.
+        `messages` are the unshortened messages in order. `is_user_message` returns True for a message of the user.
         """
         new = [message for message in messages if message.seq > self._last_seq]
         results = {message.call_id: message for message in new if isinstance(message, ToolMessage)}
@@ -174,9 +175,9 @@ class LoopDetector:
 
 
 class _StretchCounter:
-    """Counts in how many consecutive stretches a call, or a call with its result, has occurred.
+    """Counts the consecutive stretches in which each key occurred. A key is a call, or a call with its result.
 
-    A stretch with a call that did not occur before resets all counts.
+    A stretch with a key that never occurred before resets all counts.
     """
 
     def __init__(self) -> None:
@@ -184,9 +185,9 @@ class _StretchCounter:
         self._counts: Counter[str] = Counter()
 
     def add(self, stretch: set[str], *, reset: bool) -> int:
-        """Add the keys of one stretch (at least one), and return the smallest count among them.
+        """Count the keys of one stretch, and return the smallest of their counts.
 
-        `reset` clears all counts first.
+        `stretch` must not be empty. `reset` clears all counts first.
         """
         if reset or not stretch <= self._known:
             self._counts.clear()

@@ -1,7 +1,7 @@
 """Commands of the user that pin messages, or restore messages that compaction removed from the context.
 
-Invariant: the tokens of restored messages are counted before the restore is recorded, so that the context meter is
-correct immediately.
+Invariant: the tokens of restored messages are counted before the restore is recorded. The context meter is therefore
+correct at once.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,7 +21,7 @@ Measure: TypeAlias = Callable[[Sequence[Message]], Awaitable[PackedRequest]]
 
 
 def require_messages(parts: EngineParts, command: RestoreContext | PinContext) -> None:
-    """Raise `ConfigError` if the messages or the summary that the command names do not exist."""
+    """Raise `ConfigError` if the messages or the summary named in the command do not exist."""
     fold = parts.recorder.model_messages()
     known = {message.seq for message in fold.originals()}
     if command.seqs and not known.issuperset(command.seqs):
@@ -35,16 +35,16 @@ def require_messages(parts: EngineParts, command: RestoreContext | PinContext) -
 
 
 def pin_messages(parts: EngineParts, command: PinContext) -> None:
-    """Pin messages, so that every compaction keeps them, or unpin them.
+    """Pin messages, so that every compaction keeps them, or unpin messages.
 
-    Raises `ConfigError` if there is no message with one of these numbers.
+    Raises `ConfigError` if there is no message with one of the given numbers.
     """
     require_messages(parts, command)
     parts.recorder.append(ContextPinned(seqs=command.seqs, pinned=command.pinned), cause=command.id)
 
 
 async def restore_messages(parts: EngineParts, command: RestoreContext, measure: Measure) -> None:
-    """Restore messages that compaction removed, and record the size of the next request."""
+    """Restore messages that compaction removed, and record the new size of the next request."""
     recorder, fold = parts.recorder, parts.recorder.model_messages()
     present = fold.view()
     restored = ModelMessages(fold.agent, copy_state(fold.history))  # without the view that `fold` has cached
@@ -65,9 +65,9 @@ async def restore_messages(parts: EngineParts, command: RestoreContext, measure:
 def _restored_messages(
     present: Sequence[Message], restored: ModelMessages, manifest: ContextPacked
 ) -> tuple[CountedMessage, ...]:
-    """Return the messages in the restored history that `present` does not contain, with their token counts.
+    """Return the messages that are in the restored history and not in `present`, with their token counts.
 
-    A message that is restored as a quotation has no seq; it gets the seq of the original message.
+    A message that is restored as a quotation has no seq and gets the seq of the original message.
     """
     quoted = iter([seq for seq, by in restored.removed.restored.items() if by == -1])
     present_ids = {id(message) for message in present}

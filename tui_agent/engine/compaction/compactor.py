@@ -1,8 +1,8 @@
 """Compaction: keeps an agent's history within the window by offloading old outputs and summarising old turns.
 
 Invariant: the history stays valid. A failed summary request does not end a turn: a summary is then built from the log
-alone. After a compaction that frees too little, the turn has no further automatic compaction. An agent that repeats
-the same calls after each compaction is stopped.
+alone. After a compaction that frees too little, the turn has no further automatic compaction. An agent that repeats the
+same calls after each compaction is stopped.
 """
 
 from collections.abc import Sequence
@@ -67,18 +67,18 @@ CompactionCause: TypeAlias = Literal["limit", "user", "overflow"]
 
 CHARS_PER_TOKEN: Final = 4.0
 MIN_FREED_SHARE: Final = 0.10
-"""Minimum share of the context's tokens that a compaction must free if nothing else can make room."""
+"""Minimum share of the context's tokens that a compaction must free to count as successful."""
 MIN_OFFLOAD_SHARE: Final = 0.25
-"""Minimum share of the window that offloading must free when a summary is possible too.
+"""Minimum share of the window that offloading must free; otherwise a summary is made instead.
 
-Freeing less is not worth invalidating the provider's cache.
+Less is not worth the loss of the provider's cache.
 """
 MAX_FAILURES: Final = 2
 HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
     ("packed_context", "mentions", "tool_results", "recent_observations")
 )
 MAX_SUMMARY_SHARE: Final = 0.20
-"""Maximum share of the window for a summary that the model writes; a longer one is rejected."""
+"""Maximum share of the window for a summary written by the model. A longer summary is rejected."""
 MAX_TRIES: Final = 3
 """Maximum attempts to build a summary that fits; each attempt is shorter than the previous one."""
 MAX_SUMMARY_TOKENS: Final = 4_096
@@ -95,7 +95,10 @@ LOOP_HINT: Final = "Send a message that says what it should do differently."
 
 
 class Compactor:
-    """Compacts one agent's history. `ask` asks the model for a summary; `measure` packs the agent's next request."""
+    """Compacts one agent's history.
+
+    `ask` asks the model for a summary. `measure` packs the agent's next request without sending it.
+    """
 
     def __init__(
         self, parts: EngineParts, states: StateKeeper, agent: AgentId, ask: AskModel, measure: Measure
@@ -116,9 +119,9 @@ class Compactor:
         self._resolve_text = partial(available_text, parts.blobs)
 
     async def make_room(self, packed: PackedRequest, answer: int) -> bool:
-        """Compact the history if the request plus `answer` tokens for the answer do not fit.
+        """Compact the history if the request and `answer` tokens for the answer do not fit in the window.
 
-        Return True if the history changed. Raises `AgentLoopDetected` if the agent repeats the same calls after each
+        Returns True if the history changed. Raises `AgentLoopDetected` if the agent repeats the same calls after each
         compaction.
         """
         self._begin_turn()
@@ -152,10 +155,10 @@ class Compactor:
         return await self.compact("limit", before=needed - freed, per_char=per_char) or freed > 0
 
     async def shrink_after_overflow(self, sent: PackedRequest) -> bool:
-        """Compact the history after the provider refused this request as too long. Return True if anything was freed.
+        """Compact the history after the provider refused a request as too long. Return True if tokens were freed.
 
-        Compacts even if our own token count says that the request fits. Raises `AgentLoopDetected` if the agent
-        repeats the same calls after each compaction.
+        Compacts even if the request fits by our own count of tokens. Raises `AgentLoopDetected` if the agent repeats
+        the same calls after each compaction.
         """
         self._begin_turn()
         window = self._window()
@@ -169,7 +172,10 @@ class Compactor:
         return await self.compact("overflow") or freed > 0
 
     def explain_overflow(self, error: ContextOverflow, sent: PackedRequest) -> ContextOverflow:
-        """Return the error for a request that is too long even after compaction. Its hint lists the largest sections."""
+        """Return the error for a request that is too long even after compaction.
+
+        The error's message lists the largest sections.
+        """
         history = self._parts.recorder.messages(self._agent)
         longest = max(map(chars_of, history), default=0) / CHARS_PER_TOKEN
         window = self._window()
@@ -194,9 +200,9 @@ class Compactor:
         return self._gave_up or self._breaker.is_waiting
 
     def _cut_limit(self) -> object:
-        """Return a key of the limit that the user's messages are shortened to.
+        """Return a key for the current limit of the user's messages.
 
-        The key changes only if the model changes or a provider refuses a request as too long.
+        The key changes only if the model changes, or if a provider refuses a request as too long.
         """
         model = self._model
         return model and (model.model, model.window, self._learnt_window.refusal_state)
@@ -326,9 +332,9 @@ class Compactor:
         return True
 
     async def _chars_to_keep(self, fixed: int, whole: float) -> int:
-        """Return how many characters of the newest messages stay beside the summary.
+        """Return the number of characters of the newest messages that stay beside the summary.
 
-        There are fewer if the summary's facts need the space. `fixed` is the number of characters of everything
+        The number is smaller if the summary's facts need the space. `fixed` is the number of characters of everything
         except messages; `whole` is the number that fits in the window.
         """
         seqs = (message.seq for message in self._parts.recorder.messages(self._agent))
@@ -342,7 +348,7 @@ class Compactor:
     ) -> tuple[Summary, PackedRequest]:
         """Return a summary that fits, and the next request with that summary.
 
-        The summary may have more tokens than estimated from its characters; it is then shortened until it fits.
+        A summary can have more tokens than its characters suggest. Such a summary is shortened until it fits.
         """
         chars = room.room
         for _ in range(MAX_TRIES):
@@ -360,7 +366,7 @@ class Compactor:
         return tuple([await to_thread.run_sync(cut_record, cut, self._parts.blobs) for cut in cuts])
 
     async def record_cuts(self, cuts: Sequence[CutText]) -> None:
-        """Record the user's messages that were shortened to fit the window, each only once."""
+        """Record each of the user's messages that was shortened to fit in the window. Each message is recorded once."""
         recorder = self._parts.recorder
         chars = sum(cut.chars for cut in cuts if not cut.what.startswith(RULES_LABEL))
         self._cut_size.record(chars, self._cut_limit())
@@ -390,7 +396,7 @@ class Compactor:
     ) -> tuple[str, RequestId | None, str]:
         """Ask the model to summarise these messages.
 
-        Return the summary, the request's id, and the fault (empty if none).
+        Returns the summary, the request's id, and the fault. The fault is empty if there is a summary.
         """
         prompt, tokens, model = self._parts.compaction_limits.prompt, self._parts.tokens, self._model_name
         if self._failures >= MAX_FAILURES:
@@ -431,7 +437,7 @@ class Compactor:
         return "", None, fault.rstrip(".")
 
     def _give_up(self, message: str) -> Literal[False]:
-        """Record the reason, and prevent automatic compaction for the rest of this turn."""
+        """Record the reason, and prevent automatic compaction until the turn ends."""
         self._gave_up = True
         self._record_stuck(message, GIVE_UP_HINT, automatic=False)
         return False
@@ -461,21 +467,24 @@ def _is_kept_whole(message: Message) -> bool:
 
 
 class CutLength:
-    """Stores how many characters of the user's messages the newest shortened request contained."""
+    """Remembers the number of characters of the user's messages in the newest shortened request."""
 
     def __init__(self) -> None:
         self._chars = 0
         self._limit: object = None
 
     def record(self, chars: int, limit: object) -> None:
-        """Record that a request had `chars` characters of the user's messages. `limit` is the key from `_cut_limit`."""
+        """Record that a request had `chars` characters of the user's messages.
+
+        `limit` is the key that `_cut_limit` returned.
+        """
         if limit != self._limit or chars < self._chars:
             self._chars, self._limit = chars, limit
 
     def limit_chars(self, room: int, limit: object) -> int:
-        """Return the smaller of `room` and the recorded number of characters.
+        """Return `room`, or the recorded number of characters if it is smaller.
 
-        A number that was recorded under another key than `limit` is ignored.
+        A number that was recorded with another key than `limit` is ignored.
         """
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit
@@ -483,7 +492,10 @@ class CutLength:
 
 
 def check_summary(reply: ModelReply, max_chars: int) -> tuple[str, str]:
-    """Return (summary, "") if the reply is a usable summary of at most `max_chars` characters, else ("", fault)."""
+    """Return (summary, "") if the reply is a usable summary of at most `max_chars` characters.
+
+    Otherwise return ("", fault).
+    """
     summary = "\n".join(text_preview(part.text) for part in reply.parts if isinstance(part, TextPart)).strip()
     if reply.finish == "refusal":
         return "", "it refused"

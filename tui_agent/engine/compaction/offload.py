@@ -25,7 +25,10 @@ LINE_CHARS: Final = 160
 
 
 class OutputOffloader:
-    """Replaces results of an agent's calls in the history by one line each, which names the artifact with the result."""
+    """Replaces results of an agent's calls in the history.
+
+    One line replaces each result; it contains the id of the artifact that stores the result.
+    """
 
     def __init__(self, parts: EngineParts, agent: AgentId) -> None:
         self._parts = parts
@@ -43,10 +46,10 @@ class OutputOffloader:
     ) -> int:
         """Offload the oldest outputs until `needed` tokens are free. Return the number of freed tokens.
 
-        Many outputs are offloaded together, because each change invalidates the provider's cache. Nothing is
-        offloaded if that would free less than the share `least` of `window`. `include_newest_reads` allows offloading
-        the newest file reads to reach that share. `unlimited` frees as much as possible. `per_char` is the number of
-        tokens per character.
+        Many outputs are offloaded together, because each change invalidates the provider's cache. Nothing is offloaded
+        if this would free less than the share `least` of `window`. `include_newest_reads` allows offloading the newest
+        file reads to reach that share. `unlimited` frees all of `needed`. `per_char` is the number of tokens per
+        character.
         """
         limits = self._parts.compaction_limits
         newest_reads, candidates = self._candidates(round(limits.keep * window / per_char))
@@ -73,9 +76,10 @@ class OutputOffloader:
         return needed - before
 
     def _candidates(self, keep: int) -> tuple[set[CallId], list[ToolMessage]]:
-        """Return the call ids of the newest file reads, and the outputs that may be offloaded, newest reads last.
+        """Return the call ids of the newest file reads, and the outputs that may be offloaded.
 
-        Outputs in the newest messages (`keep` characters) are left out.
+        The outputs are sorted oldest first, with the newest file reads at the end. Outputs in the newest messages
+        (`keep` characters) are left out.
         """
         recorder = self._parts.recorder
         history = recorder.messages(self._agent)

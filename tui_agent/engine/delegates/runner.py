@@ -1,7 +1,7 @@
 """Execution of delegates: agents that another agent starts, in the same log, with their own context and budget.
 
 Invariant: `agent.spawned` is followed by exactly one `agent.finished`, and the calling agent gets a report. A delegate
-may use only the tools listed in `agent.spawned`, cannot ask the user, and cannot end the turn.
+may use only the tools listed in `agent.spawned`. It cannot ask the user, and it cannot end the turn.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,11 +36,11 @@ from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, tool_c
 from tui_agent.protocol.settings import ModelInfo
 
 FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", "grep")
-"""The default tools of a delegate, used if the call and the role list none."""
+"""The tools of a delegate if neither the call nor the role lists tools."""
 CHARS_PER_TOKEN = 4
 MAX_REPORT_LINES = 400
 MAX_NAMED_CALLS, MAX_ARGUMENT_CHARS = 5, 60
-"""Limits for the report of a delegate that wrote no text: the number of calls, and the characters of an argument."""
+"""Maximum number of calls, and characters of an argument, in the report of a delegate that wrote no text."""
 NOT_RUN = "the subtask ended first"
 
 MakeCaller = Callable[[EngineParts, AgentId], ModelCaller]
@@ -75,7 +75,7 @@ class DelegateRunner:
         """The value of the event field `agent.spawned.requested_by` for new delegates."""
 
     def stop(self, agent: AgentId) -> bool:
-        """Stop a delegate; its parent continues. Return False if the delegate is not running."""
+        """Stop a delegate; the agent that started it continues. Return False if the delegate is not running."""
         scope = self._scopes.get(agent)
         if scope is None:
             return False
@@ -84,13 +84,16 @@ class DelegateRunner:
         return True
 
     def stop_call(self, call_id: CallId) -> bool:
-        """Stop the delegate that the call `call_id` waits for. Return False if the call waits for none."""
+        """Stop the delegate for which the call `call_id` waits. Return False if the call waits for no delegate."""
         delegates = self._parts.recorder.state.delegates
         agents = tuple(delegate.agent for delegate in delegates if delegate.call_id == call_id)
         return any(self.stop(agent) for agent in agents)
 
     async def run(self, task: DelegateTask, *, call_id: CallId, parent: AgentId) -> DelegateReport:
-        """Run a delegate for `parent`, after waiting for a free slot. Raises `ToolError` if the delegate cannot start."""
+        """Wait for a free slot, and then run a delegate for the agent `parent`.
+
+        Raises `ToolError` if the delegate cannot start.
+        """
         plan = self._plan(task, parent)
         slots = self._slots.setdefault(parent, anyio.Semaphore(max(1, self._parts.delegation.max_parallel)))
         async with slots:
@@ -119,7 +122,10 @@ class DelegateRunner:
         return _Plan(task, role, tools, model, level, role.max_iterations or delegation.max_iterations)
 
     def _tools(self, task: DelegateTask, role: Role, *, deeper: bool) -> tuple[str, ...]:
-        """Return the names of the delegate's tools. Tools named in the call must exist and belong to the role."""
+        """Return the names of the delegate's tools.
+
+        Raises `ToolError` if the task names a tool that does not exist or that the role may not use.
+        """
         registry = self._parts.tools
         requested = tuple(dict.fromkeys(canonical_name(name) for name in task.tools or ()))
         for name in requested:
@@ -198,7 +204,7 @@ class DelegateRunner:
     def _finish(
         self, agent: AgentId, plan: _Plan, ended: tuple[DelegateEnd, str], duration_ms: float
     ) -> DelegateReport:
-        """Close the delegate's open calls, record its end, and return its report."""
+        """Close the delegate's open calls, record the delegate's end, and return the report."""
         recorder = self._parts.recorder
         state = recorder.state
         by_agent = {delegate.agent: delegate for delegate in state.delegates}
@@ -249,7 +255,7 @@ class CallDelegates:
 
 
 def _classify_end(outcome: Outcome | None, iterations: int, *, in_time: bool) -> tuple[DelegateEnd, str]:
-    """Return how a delegate ended, and the reason if it did not complete its task."""
+    """Return how a delegate ended, and the reason if its task is not completed."""
     if outcome is None:
         return ("interrupted", "it was stopped") if in_time else ("budget", "it reached its time limit")
     match outcome.reason:
@@ -284,9 +290,9 @@ def _last_text(history: Sequence[Message], blobs: Blobs) -> str:
 
 
 def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
-    """Return the delegate's last calls, each with the start of its first argument.
+    """Return the delegate's last calls, each with the start of its first text argument.
 
-    The report lists them if the delegate wrote no text.
+    They are the report of a delegate that wrote no text.
     """
     answers = (message for message in history if isinstance(message, AssistantMessage))
     calls = [call for answer in answers for call in tool_calls(answer.parts)]
@@ -296,7 +302,10 @@ def _last_calls(history: Sequence[Message], blobs: Blobs) -> str:
 
 
 def _first_argument(call: ToolCallPart, blobs: Blobs) -> str:
-    """Return the start of the call's first text argument. Redacts before cutting, so that no part of a secret remains."""
+    """Return the start of the call's first text argument.
+
+    The text is redacted before it is cut, so that no part of a secret remains.
+    """
     argument = next((value for value in call.arguments.values() if isinstance(value, str)), "")
     return " ".join(blobs.read_text(blobs.put_text(argument)).split())[:MAX_ARGUMENT_CHARS]
 
@@ -308,7 +317,7 @@ LAST_ANSWER_NOTE = (
 
 
 class Brief(BaseMiddleware):
-    """Middleware of a delegate: adds the role's prompt, limits each answer, and announces the delegate's last answer."""
+    """Middleware of a delegate: adds the role's prompt, limits each answer, and announces the last answer."""
 
     name = "delegate"
 
@@ -325,9 +334,9 @@ class Brief(BaseMiddleware):
         )
 
     async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
-        """Limit the answer's length, and add `LAST_ANSWER_NOTE` to the last request.
+        """Limit the length of the answer. For the delegate's last answer, add `LAST_ANSWER_NOTE` to the request.
 
-        Requests for a summary are not changed.
+        A request for a summary is not changed.
         """
         if request.purpose != "answer":
             return await call_next(request)
@@ -343,9 +352,10 @@ class Brief(BaseMiddleware):
 
 
 class InstructionsOnly(BaseMiddleware):
-    """Wraps a middleware of the session for a delegate and passes on only its instructions for the prompt.
+    """Wraps a middleware of the session for a delegate.
 
-    The middleware does not see starts and ends of turns, because a delegate's work is not a turn.
+    Of the wrapped middleware's fragments, only instructions are passed on. The middleware is not told about starts and
+    ends of turns, because a delegate's work is not a turn.
     """
 
     def __init__(self, inner: Middleware, *, instructions: bool) -> None:
@@ -354,7 +364,7 @@ class InstructionsOnly(BaseMiddleware):
         self._instructions = instructions
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the wrapped middleware's instructions of the project; nothing for a read-only role."""
+        """Return the instructions that the wrapped middleware contributes. Empty for a read-only role."""
         if not self._instructions:
             return ()
         return [fragment for fragment in self._inner.contribute(state) if fragment.section == "instructions"]

@@ -1,10 +1,10 @@
 """Instruction files (AGENTS.md) as context for the model.
 
-Files of the user and of the workspace's root are part of the system prompt. A subfolder's file is added to the
+The files of the user and of the workspace's root are part of the system prompt. A subfolder's file is added to the
 conversation when the agent starts to work in that subfolder.
 
 Invariant: the model sees exactly the text recorded in `instructions.loaded`. No file is read while a request is built.
-Files added to the conversation do not change the start of later requests.
+A file that is added to the conversation does not change the start of later requests.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ from tui_agent.protocol.events.instructions import InstructionFile, Instructions
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 
 FIRST_PRIORITY = 950
-"""The priority of the first fragment: instructions come after everything else in the system prompt."""
+"""Priority of the first fragment. Instructions follow everything else in the system prompt."""
 HEADING = (
     "Follow the instructions below, from the user and the project. If two conflict, follow the later one for the files "
     "that it covers. What the user says in this conversation overrides all of them."
@@ -34,8 +34,8 @@ HEADING = (
 class Instructions(api.BaseMiddleware):
     """A middleware that gives the model the instructions in AGENTS.md files.
 
-    `resolve_text` returns the full text of a stored text; `touched` returns the files and folders that a call's
-    commands read or write.
+    `resolve_text` returns the full text of a stored text. `touched` returns the files and folders that the commands of
+    a call read or write.
     """
 
     name = "instructions"
@@ -53,7 +53,7 @@ class Instructions(api.BaseMiddleware):
         self._touched = touched
 
     async def on_turn_start(self, turn: api.TurnContext) -> None:
-        """Record changed instruction files of the system prompt, and add those of mentioned subfolders."""
+        """Record changed instruction files, and add the files of subfolders that the message mentions."""
         for event in _differences(turn.state, await self._files.load(turn.state.instructions)):
             turn.emit(event)
         await self._add_files(MAIN_AGENT, turn.state.mentioned_paths)
@@ -72,7 +72,10 @@ class Instructions(api.BaseMiddleware):
         return result
 
     async def _add_files(self, agent: AgentId, paths: Sequence[str]) -> None:
-        """Add the instruction files for `paths` to the agent's conversation, except those that it already has."""
+        """Add the instruction files for `paths` to the agent's conversation.
+
+        Files that the conversation already contains are left out.
+        """
         folders = folders_of(paths)
         if not folders:
             return
@@ -90,7 +93,10 @@ class Instructions(api.BaseMiddleware):
             )
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """Return a fragment per instruction file, the most general first, including files added to the conversation."""
+        """Return a fragment for each instruction file, the most general file first.
+
+        Files that were added to the conversation are included.
+        """
         if not state.instructions:
             return ()
         joined_at = [state.agent_instructions.joined.get(file.path) for file in state.instructions]
@@ -120,7 +126,10 @@ class Instructions(api.BaseMiddleware):
 
 
 def _differences(state: SessionStateView, present: LoadedInstructions) -> Iterator[InstructionsLoaded]:
-    """Yield the events for new and changed instruction files: first for the system prompt, then for the conversation."""
+    """Yield an event for each new or changed instruction file.
+
+    The files of the system prompt come first, then those in the conversation.
+    """
     loaded, order = state.agent_instructions, tuple(file.path for file in present.files)
     digests = {file.path: file.sha256 for file in loaded.files}
     changed = [file for file in present.files if digests.get(file.path) != file.sha256]

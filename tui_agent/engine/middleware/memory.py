@@ -38,7 +38,10 @@ class WorkingMemory(BaseMiddleware):
             turn.emit(MemoryUpdated(blocks=changed))
 
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
-        """Return the working memory. It is placed after the history, and sent only in the context mode `memory`."""
+        """Return the working memory as a fragment, which is placed after the history.
+
+        It is sent only in the context mode `memory`.
+        """
         text = render_memory(state.memory)
         if not text:
             return ()
@@ -47,7 +50,7 @@ class WorkingMemory(BaseMiddleware):
         )
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Run the call and return its result, with a `memory.updated` event added if there are new notes."""
+        """Run the call and return its result. If there are new notes, the result has a `memory.updated` event."""
         result = await call_next(call)
         state = self._state()
         if not _is_active(state) or _is_delegates_call(state, call):  # a delegate reports its own findings

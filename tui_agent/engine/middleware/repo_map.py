@@ -1,8 +1,8 @@
 """The repository map in the conversation, sent with the first message of a session and again after a compaction.
 
-Invariant: the map is recorded with the message for which it was rendered and keeps its position, so that the
-provider's cache stays valid. No request waits longer than `MAX_WAIT_S` for the map. The `context.packed` event of a
-request without the map gives the reason; the first request after the map is ready includes the map.
+Invariant: the map is recorded with the message for which it was rendered and keeps its position, so that the provider's
+cache stays valid. No request waits longer than `MAX_WAIT_S` for the map. If a request does not contain the map, its
+`context.packed` event states the reason. The map is then in the first request after it is ready.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,21 +16,24 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import SessionSettings
 
 MIN_FILES = 8
-"""Minimum number of files in a workspace for a repository map. A model can list fewer files itself."""
+"""Minimum number of files in a workspace for which a repository map is sent."""
 MAX_QUERY_CHARS = 2000
 """Maximum number of characters of the user's message that are used as the query of a repository map."""
 WINDOW_SHARE = 0.04
 """Maximum size of a repository map as a fraction of the model's window."""
 MIN_TOKENS = 100
 MAX_WAIT_S = 3.0
-"""Maximum seconds that a request waits for its repository map. The first map of 11,000 files is ready just in time."""
+"""Maximum seconds that a request waits for its repository map.
+
+The first map of 11,000 files takes almost this long.
+"""
 LATE_REASON = f"the map was not ready after {MAX_WAIT_S:g} s; a later request includes it"
 
 
 class RepoMapSection(api.BaseMiddleware):
     """Middleware that records a repository map at the start of a turn, or later in the turn when the map is ready.
 
-    It does nothing if the conversation already has a map.
+    Does nothing if the conversation already contains a map.
     """
 
     name = "repo_map"
@@ -77,7 +80,7 @@ class RepoMapSection(api.BaseMiddleware):
             _record_map(rendered, query, turn.emit)
 
     def contribute(self, state: SessionStateView) -> Sequence[api.Fragment]:
-        """If there is no repository map, return a fragment that gives the reason.
+        """Return a fragment with the reason why there is no repository map. Empty if there is a map.
 
         The map itself is in the conversation.
         """
@@ -88,20 +91,23 @@ class RepoMapSection(api.BaseMiddleware):
         )
 
     async def wrap_model(self, request: api.ModelRequest, call_next: api.ModelNext) -> api.ModelReply:
-        """Call the model. After an answer with tool calls, record the repository map if it is ready only now."""
+        """Call the model.
+
+        After an answer with tool calls, record the repository map if it was late and is ready now.
+        """
         reply = await call_next(request)
         if request.purpose == "answer" and any(isinstance(part, api.ToolCallPart) for part in reply.parts):
             self._record_late_map()
         return reply
 
     async def wrap_tool(self, call: api.ToolCallPart, call_next: api.ToolNext) -> api.ToolResult:
-        """Run the call, then record the repository map if it is ready only now."""
+        """Run the call, then record the repository map if it was late and is ready now."""
         result = await call_next(call)
         self._record_late_map()
         return result
 
     def _record_late_map(self) -> bool:
-        """Record the repository map if it is ready only now. Return True if it was recorded."""
+        """Record the repository map if it was late and is ready now. Return True if it was recorded."""
         rendered = self._maps.take_late_map() if self._late is not None else None
         if rendered is None or self._late is None:
             return False
@@ -129,7 +135,7 @@ def _record_map(rendered: api.RenderedMap, query: str, emit: Callable[[Payload],
 
 
 def _limit_tokens(max_tokens: int, window: int) -> int:
-    """Return the maximum tokens of a repository map: `max_tokens`, or less if the model's window is small.
+    """Return the maximum tokens of a repository map: `max_tokens`, or fewer if the model's window is small.
 
     `window` is the size of the window in tokens (0: unknown).
     """

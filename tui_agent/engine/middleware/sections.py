@@ -1,7 +1,6 @@
-"""The prompt texts, and the middlewares that only contribute a section of the system prompt.
+"""The texts of the system prompt, and the middlewares that contribute only a section of it.
 
-Invariant: each text is a Markdown file. Users can override it with a file of the same name, because their folders are
-searched before the bundled folder.
+Invariant: each text is a Markdown file. A user's file with the same name replaces a bundled file.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -20,7 +19,7 @@ SECTION_TOOLS: Final = {
     "planning": frozenset(("write_todos",)),
     "subagents": frozenset(("spawn_subtask",)),
 }
-"""Maps a section to the tools that it describes. A section is left out if none of its tools is available."""
+"""For each section, the tools that it describes. A section is left out if none of its tools is available."""
 
 
 class PromptTexts:
@@ -30,7 +29,7 @@ class PromptTexts:
         self._folders = (*folders, BUNDLED)
 
     def get(self, name: str) -> str:
-        """Return the text of `NAME.md`, stripped. Raises `ConfigError` if it cannot be read."""
+        """Return the text of `NAME.md`, stripped. Raises `ConfigError` if the file cannot be read."""
         for folder in self._folders:
             path = folder / f"{name}.md"
             try:
@@ -66,16 +65,16 @@ def _is_planning(state: SessionStateView) -> bool:
 
 
 def _is_confined(state: SessionStateView) -> bool:
-    """Return True if the prompt must say that the sandbox limits commands.
+    """Return True if the prompt must explain that the sandbox limits commands.
 
-    Under `plan`, commands are read-only anyway.
+    Under `plan`, this is not needed because commands are read-only.
     """
     policy = state.settings.policy if state.settings is not None else None
     return bool(state.sandbox) and policy in ("ask", "accept-edits")
 
 
 class WorkspaceSection(BaseMiddleware):
-    """A section of the system prompt with facts about the workspace and the system, so that the model need not ask."""
+    """A section of the system prompt with facts about the workspace and the system."""
 
     name = "workspace"
 
@@ -86,7 +85,7 @@ class WorkspaceSection(BaseMiddleware):
     def contribute(self, state: SessionStateView) -> Sequence[Fragment]:
         """Return the section with the facts.
 
-        The date is that of the session's start, because another date would invalidate the provider's prompt cache.
+        The date is the date of the session's start. A changing date would invalidate the provider's cache.
         """
         lines = [
             f"Workspace: {state.workspace} (paths are relative to it)",
@@ -108,8 +107,8 @@ def prompt_sections(
 ) -> list[BaseMiddleware]:
     """Return the built-in sections of the system prompt in order.
 
-    A section is left out if none of its `SECTION_TOOLS` is in `tools`. `roles` are the named agents that the model
-    can delegate to. `attended` is True if a user can answer questions.
+    A section is left out if none of its `SECTION_TOOLS` is in `tools`. `roles` are the named agents to which the model
+    can delegate. `attended` is True if a user can answer questions.
     """
     plan_text = texts.get("plan_mode" if attended else "plan_headless")
     sections = [
@@ -132,6 +131,6 @@ def prompt_sections(
 
 
 def delegation_prompt(text: str, roles: Sequence[Role]) -> str:
-    """Return `text`, which explains when to delegate, followed by the list of named agents."""
+    """Return `text` followed by the list of named agents. `text` explains when to delegate."""
     lines = [f"- {role.name}: {role.description or 'no description'}" for role in roles]
     return "\n".join([text, "Named agents:", *lines]) if lines else text

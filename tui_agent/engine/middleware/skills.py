@@ -25,7 +25,7 @@ class SkillsSection(BaseMiddleware):
     name = "skills"
 
     def __init__(self, store: SkillStore, *, readable: bool = True) -> None:
-        """Create the middleware. `readable` is False if the tool `read_skill` is missing; no skills are listed then."""
+        """Create the middleware. If the tool `read_skill` is missing, `readable` is False and no skills are listed."""
         self._store = store
         self._readable = readable
 
@@ -47,7 +47,7 @@ class SkillsSection(BaseMiddleware):
 
 
 def skills_event(present: tuple[SkillRecord, ...], state: SessionStateView) -> SkillsLoaded | None:
-    """Return the event that records the skills `present`; None if the newest record is the same."""
+    """Return the event that records the skills `present`. Return None if the newest record has the same skills."""
     return SkillsLoaded(skills=present) if present != state.skills else None
 
 

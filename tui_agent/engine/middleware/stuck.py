@@ -1,4 +1,4 @@
-"""A note to the model when it repeats the same call with the same result for the third time."""
+"""A note to the model when it repeats a call three times in a row with the same result."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +14,7 @@ NOTE = (
 
 
 class StuckNotice(BaseMiddleware):
-    """Middleware that adds a note to repeated results. After more repetitions, `TurnLoop` asks the user."""
+    """Middleware that adds a note to repeated results. If the model continues, `TurnLoop` asks the user."""
 
     name = "stuck"
 
@@ -22,7 +22,7 @@ class StuckNotice(BaseMiddleware):
         self._state = state
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Run the call. Append a note to the third and every later equal result in a row."""
+        """Run the call. If the last results were equal, append a note from the third of them on."""
         result = await call_next(call)
         state = self._state()
         is_repeated = call_digest(call.name, call.arguments, result.content) == state.repeated_call

@@ -1,4 +1,4 @@
-"""The roles of delegates: built-in roles and named agents, with faults in the agents' files."""
+"""The roles of delegates: built-in roles and named agents, with the faults in agents' files."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -17,16 +17,16 @@ from tui_agent.protocol.events.session import ErrorRaised
 BUNDLED_AGENTS = Path(__file__).parent / "agents"
 """The folder with the files of the bundled agents."""
 INVESTIGATOR_TOOLS = ("read_file", "grep", "repo_map", "search_notes")
-"""The tools of an investigator. Tools that are not loaded are left out."""
+"""The tools of the role `investigator`. Tools that are not loaded are left out."""
 INVESTIGATOR_ITERATIONS = 20
 MAX_NAMED_FAULTS = 3
-"""Maximum number of faulty agent files that are named when a session opens."""
+"""Maximum number of agent files whose faults are listed when a session opens."""
 
 
 class Subagents:
-    """The configured delegates: built-in roles and named agents. Raises `ConfigError` if a prompt cannot be read.
+    """The built-in roles and the named agents. Raises `ConfigError` if a prompt cannot be read.
 
-    `plugin_folders` are the folders with agents of plugins.
+    `plugin_folders` are the plugins' folders with agents.
     """
 
     def __init__(self, config: Config, plugin_folders: Sequence[Path] = ()) -> None:
@@ -49,7 +49,7 @@ class Subagents:
         )
 
     def check_roles(self, tools: Collection[str], resolve: ResolveModel) -> tuple[AgentFault, ...]:
-        """Return the faults of agents whose file is valid: tools that are not in `tools`, and unusable models."""
+        """Return faults of agents with a valid file: tools that are not in `tools`, and models that cannot be used."""
         faults: list[AgentFault] = []
         for role in self.roles:
             # A bundled agent simply goes without tools that are not loaded.
@@ -60,7 +60,7 @@ class Subagents:
         return tuple(faults)
 
     def fault_events(self, tools: Collection[str], resolve: ResolveModel) -> list[ErrorRaised]:
-        """Return one event that lists the faults of all agent files, or an empty list if there are none."""
+        """Return one event that lists the faults of all agent files. Empty if there are no faults."""
         lines = [f"{Path(fault.source).name} is not a valid agent: {fault.message}" for fault in self.faults]
         lines += [f"{Path(fault.source).name}: {fault.message}" for fault in self.check_roles(tools, resolve)]
         if not lines:

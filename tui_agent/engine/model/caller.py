@@ -49,21 +49,21 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 DEFAULT_MAX_OUTPUT = 8192
 """Maximum tokens of an answer if neither the model's limit nor its window is known."""
 ANSWER_SHARE = 4
-"""Divisor of the window: an answer may take 1/4 of the window if the model's own limit is unknown."""
+"""Divisor of the window that gives the maximum tokens of an answer if the model's own limit is unknown."""
 MAX_REFUSALS = 5
-"""Maximum number of times a request is made smaller after the provider refused it as too long."""
+"""Maximum number of attempts to shorten a request that the provider refused as too long."""
 UNSENT = RequestId("")
-"""The id of a request that is only measured, not sent."""
+"""Id of a request that is measured and not sent."""
 MAX_COUNTED_INLINE = 20
-"""Maximum number of new messages whose tokens are counted on the event loop; more, e.g. on resume, need a thread."""
+"""Maximum number of new messages whose tokens are counted on the event loop. More messages are counted in a thread."""
 EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
 """Size of a request from which a tokenizer counts its tokens: in tokens, and as a divisor of the window.
 
-Smaller requests are estimated from characters, because loading the tokenizer takes as long as twenty tool calls and
-far below the limit an estimate is enough.
+Smaller requests are estimated from characters. An estimate is enough far below the limit, and loading the tokenizer
+takes as long as twenty tool calls.
 """
 _Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
-"""Key of a streamed block of an answer: (part kind, block number, tool name)."""
+"""Key of a streamed block of an answer: (kind of part, number of the block, name of the tool)."""
 
 
 class ModelCaller:
@@ -91,17 +91,17 @@ class ModelCaller:
         self._builder = RequestBuilder(parts.blobs)
         self._assembly = Assembly(parts.tokens)
         self._counted = 0
-        """Number of messages of the history whose tokens are already counted."""
+        """Number of messages of the history whose tokens were already counted."""
         self._counting = anyio.Lock(fast_acquire=True)
         self._watch = LimitWatch(parts.recorder)
         self._used_call_ids = used
         self._history_agent = agent if summarised_agent is None else summarised_agent
         self._newest_ask = ModelQuery()
-        """The agent's newest request that contains its own history."""
+        """The newest request that contains the agent's own history."""
         self._sent: PackedRequest | None = None
         """The request that was assembled last."""
         self.compactor: Compactor | None = None
-        """Keeps the history within the window. None in a caller that summarises."""
+        """Keeps the history within the window. None in a caller that only summarises."""
         if summarised_agent is not None:
             return
         summariser = ModelCaller(parts, ticker, states, COMPACTION_AGENT, used, summarised_agent=agent)
@@ -156,7 +156,10 @@ class ModelCaller:
             recorder.append(event, agent=self._agent)
 
     async def count_history(self) -> None:
-        """Count the tokens of a resumed session before its first request. Missing blobs are ignored here."""
+        """Count the tokens of a resumed session before its first request.
+
+        Nothing is counted if a blob is missing; the first request reports that.
+        """
         history = self._parts.recorder.messages(self._agent)
         if not any(isinstance(message, AssistantMessage | SummaryMessage) for message in history):
             return
@@ -170,9 +173,9 @@ class ModelCaller:
             self._counted = max(self._counted, len(messages))
 
     async def measure(self, history: Sequence[Message], *, unlimited: bool = False) -> PackedRequest:
-        """Pack the agent's next request with this history without sending it.
+        """Pack the agent's next request with this history, without sending the request.
 
-        With `unlimited`, the window counts as unlimited, so that nothing is shortened.
+        With `unlimited`, nothing is shortened, as if the window were unlimited.
         """
         await self._load_tokenizer()
         messages = RequestBuilder(self._parts.blobs).resolve_messages(history)
@@ -208,7 +211,7 @@ class ModelCaller:
     ) -> tuple[ToolSchema, ...]:
         """Return the tools that the model can use now.
 
-        The list changes only with skills, the policy and the first job.
+        The list changes only with the skills and the policy, and when the first job starts.
         """
         missing: set[Service] = set(self._parts.missing_services)
         if not any(not skill.fault for skill in state.skills):
@@ -258,7 +261,10 @@ class ModelCaller:
         return await chain(request)
 
     def _fragments(self, ask: ModelQuery, state: SessionStateView) -> list[Fragment]:
-        """Return the middlewares' fragments of the prompt. A request for a summary contains only its own prompt."""
+        """Return the middlewares' fragments of the prompt.
+
+        A request for a summary contains only its own prompt.
+        """
         if self._history_agent != self._agent:
             return [Fragment(id="compact", text=ask.system or "")]
         return [
@@ -271,7 +277,7 @@ class ModelCaller:
                 await to_thread.run_sync(self._parts.tokens.load)
 
     async def _pack(self, packing: RequestInput) -> PackedRequest:
-        """Assemble a request. Load the tokenizer if the request has become large."""
+        """Assemble a request. If the request is large and the tokenizer is not loaded, load it and assemble again."""
         packed = await self._pack_once(packing)
         # The first request of a session does not wait for the tokenizer to load.
         has_history = any(
@@ -284,7 +290,7 @@ class ModelCaller:
         return await self._pack_once(packing)
 
     async def _pack_once(self, packing: RequestInput) -> PackedRequest:
-        """Assemble a request. If many messages must be counted first, do it in a thread."""
+        """Assemble a request. If many messages must be counted first, assemble it in a thread."""
         async with self._counting:
             counted = self._counted if self._assembly.counts_are_current else 0
             if len(packing.messages) - counted < MAX_COUNTED_INLINE:
@@ -381,7 +387,7 @@ class ModelCaller:
 
 
 class _Call:
-    """One request to the model with all its attempts."""
+    """One request to the model, with all attempts to send it."""
 
     def __init__(self, parts: EngineParts, ticker: FlushTimer, agent: AgentId, request: ModelRequest) -> None:
         self._parts = parts
@@ -433,7 +439,7 @@ class _Call:
         )
 
     def record_failure(self, fault: ModelFault, attempts: int, *, cancelled: bool = False) -> None:
-        """Record that all attempts failed and the request has no answer."""
+        """Record that the request has no answer because all attempts failed."""
         self._parts.recorder.append(
             ModelFailed(
                 request_id=self.request.request_id,
@@ -449,9 +455,9 @@ class _Call:
         )
 
     def reply(self, first_part: int, estimated_input: int, used: Collection[str]) -> ModelReply:
-        """Return the complete answer with its parts numbered from `first_part`.
+        """Return the complete answer. Its parts are numbered from `first_part`.
 
-        A call id that is already in `used` is replaced by a new one.
+        A call id that is already in `used` is replaced by a new id.
         """
         ended_at = self._parts.clock.monotonic()
         assembler = self._assembler
@@ -487,7 +493,7 @@ def _tokens_to_count_exactly(packing: RequestInput) -> int:
 
 
 def _answer_tokens(packing: RequestInput, packed: PackedRequest) -> int:
-    """Return the maximum tokens of the answer; fewer if the request leaves less space in the window."""
+    """Return the maximum tokens of the answer. It is smaller if the request leaves less space in the window."""
     window = packing.learnt.stated_window(packing.model.window)
     limit = Room.for_window(window, 0).max_tokens
     if limit is None:

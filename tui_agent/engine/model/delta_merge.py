@@ -3,8 +3,8 @@
 Invariant: the text of each key is emitted completely and in order; texts of different keys never mix. No secret is
 split into two pieces that both look harmless, because redaction would miss it. A piece therefore ends after a whole
 word. It never ends inside a private key or a command that may contain a password. After a line with a secret's name
-(`password`, `- name: DB_TOKEN`), it does not end before the end of the second line below, or the next plain prose. At
-most `MAX_HELD_CHARS` characters are buffered, after a secret's name at most `_NEAR`.
+(`password`, `- name: DB_TOKEN`), a piece ends only after two more lines or after plain prose. At most `MAX_HELD_CHARS`
+characters are buffered; after a secret's name, at most `_NEAR`.
 """
 
 import re
@@ -26,7 +26,7 @@ MAX_EVENT_CHARS = 2048
 
 
 class DeltaMerger(Generic[KeyT]):
-    """Collects streamed text by key, e.g. by part of the answer, and passes it to `emit(key, text)`.
+    """Collects streamed text by key (e.g. by part of the answer) and passes it to `emit(key, text)`.
 
     If `emit` raises, the text stays in the buffer.
     """
@@ -40,7 +40,10 @@ class DeltaMerger(Generic[KeyT]):
         self._flushed_at = clock.monotonic()
 
     def add(self, key: KeyT, text: str) -> None:
-        """Add text for a key. Emit the buffered text if the interval is over, the buffer is full, or the key changes."""
+        """Add text for a key.
+
+        The buffered text is emitted if the interval is over, the buffer is full, or the key changes.
+        """
         if key != self._key:
             self.finish()
             self._key = key
@@ -50,7 +53,7 @@ class DeltaMerger(Generic[KeyT]):
             self.flush()
 
     def flush(self) -> None:
-        """Emit the buffered text up to the last position at which it is safe to split."""
+        """Emit the buffered text up to the last position at which it can be split safely."""
         if self._size:
             text = "".join(self._pieces)
             end = safe_end(text)
@@ -78,7 +81,7 @@ class DeltaMerger(Generic[KeyT]):
 
 
 class FlushTimer:
-    """Flushes active mergers every `FLUSH_INTERVAL_S`, in case no more text arrives. Sleeps while none is active."""
+    """Flushes active mergers every `FLUSH_INTERVAL_S`, in case no more text arrives."""
 
     def __init__(self) -> None:
         self._active: set[DeltaMerger[Any]] = set()
@@ -113,7 +116,7 @@ class FlushTimer:
 
 
 MAX_HELD_CHARS: Final = 8_000
-"""Maximum number of characters in the buffer; a longer text without a safe position is split anywhere."""
+"""Maximum number of characters in the buffer. A longer text without a safe position is split anywhere."""
 _NEAR: Final = 300
 _LINES_BELOW: Final = 2
 _TO_LAST_WORD: Final = re.compile(r"[\s\S]*(?:[\t-\r\x1c-\x20]|[^\x00-\x7f])")
@@ -121,7 +124,7 @@ r"""Ends after the last space or non-ASCII character. `[^\x00-\x7f]` compiles tw
 _PEM_BEGIN: Final = "-----BEGIN"
 _PEM_END: Final = re.compile(r"-----END[ A-Z0-9]{0,50}-----")
 _REVEALING_WORD: Final = rf"(?!pass(?:age|e[ds]|enger|ing|ive)){SECRET_WORD_PATTERN}"
-"""A word in the name of a secret; excludes words such as `passed`."""
+"""Pattern of a word in the name of a secret. Words such as `passed` do not match."""
 _LINE_BREAK: Final = re.compile(r"\n\s*")
 _FILLER_WORD: Final = (
     r"(?:account|and|by|default|for|generated|is|not|now|null|of|set|the|to|user|was|with)(?=[ ,.;!?])"
@@ -130,13 +133,16 @@ _PROSE: Final = re.compile(
     rf"[`'\"*)]{{0,3}}(?: +{_FILLER_WORD})*(?:[ ,]+(?!{_FILLER_WORD})[a-z]+(?=[ ,.;!?])(?: +{_FILLER_WORD})*){{3}}"
     rf"|[^\n:=\"'`]{{0,{_NEAR}}}[.!?]\s"
 )
-"""Prose after a secret's name: the end of a sentence, or three plain words (not counting `is`, `now` and the like)."""
+"""Pattern of prose after a secret's name: the end of a sentence, or three plain words.
+
+Words such as `is` and `now` do not count.
+"""
 
 
 # Compiled at first use: this takes longer than to import most modules.
 @cache
 def _name_pattern() -> re.Pattern[str]:
-    """Return the pattern of a secret's name, or of a word that precedes an unnamed secret, such as `bearer`."""
+    """Return the pattern of a secret's name, or of a word before a secret without a name, such as `bearer`."""
     return re.compile(
         rf"(?i)(?:{_REVEALING_WORD}|\b(?:bearer|creds|following|identified|insert\s+into|machine|username|authenticate\(|login\("
         r"|(?:\w+_)?auth[=(]))\w{0,20}"
@@ -145,7 +151,7 @@ def _name_pattern() -> re.Pattern[str]:
 
 @cache
 def _unfinished_pattern() -> re.Pattern[str]:
-    """Return the pattern of the last words of a text after which a secret's value or name may follow."""
+    """Return the pattern of the end of a text after which a secret's value or name may follow."""
     return re.compile(
         rf"(?i)(?:(?:{_REVEALING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
         r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"
@@ -158,7 +164,7 @@ def _unfinished_pattern() -> re.Pattern[str]:
 def _command_pattern() -> re.Pattern[str]:
     """Return the pattern of a command up to the end of its line, or up to the closing backtick in Markdown.
 
-    Without the program's name, redaction could not see that `bob:hunter2` is a login.
+    Without the program's name, redaction could not recognise that `bob:hunter2` is a login.
     """
     return re.compile(
         r"(?<![\w./-])(?:7z|ab|ansible\w*|argocd|aws|az|bao|chpasswd|composer|consul|cqlsh|cryptsetup|curl\w*|cypher-shell|docker|echo"
@@ -173,7 +179,7 @@ def _command_pattern() -> re.Pattern[str]:
 
 
 def safe_end(text: str) -> int:
-    """Return the number of characters at the start of a growing text that may be emitted now."""
+    """Return the number of characters at the start of a growing text that can be emitted safely."""
     if len(text) >= MAX_HELD_CHARS:
         return len(text)
     end, previous = _word_end(text, len(text)), -1
@@ -195,9 +201,10 @@ def _command_begin(text: str, end: int) -> int:
 
 
 def _named_line_begin(text: str, end: int) -> int:
-    """Return the start of the first line that names a secret whose value may still follow, else `end`.
+    """Return the start of the first line with a secret's name after which the value may still follow.
 
-    Searches only the last `_NEAR` characters, so that most of a long list of such lines can be emitted.
+    Returns `end` if there is none. Only the last `_NEAR` characters are searched, so that most of a long list of such
+    lines can be emitted.
     """
     for name in _name_pattern().finditer(text, max(0, len(text) - _NEAR), end):
         breaks = len(_LINE_BREAK.findall(text, name.end(), end))
@@ -215,7 +222,10 @@ def _unfinished_begin(text: str, end: int) -> int:
 
 
 def _line_begin(text: str, index: int) -> int:
-    """Return the start of the line at `index`, or the start of the word if the line starts more than `_NEAR` before."""
+    """Return the start of the line at `index`.
+
+    If the line starts more than `_NEAR` characters earlier, return the start of the word.
+    """
     begin = text.rfind("\n", 0, index) + 1
     return begin if index - begin <= _NEAR else _word_end(text, index)
 

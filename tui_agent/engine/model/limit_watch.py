@@ -13,7 +13,7 @@ LEVEL_ORDER: Final[dict[MeterLevel, int]] = {"below": 0, "near": 1, "over": 2, "
 
 
 class LimitWatch:
-    """Warns, once per turn and level, when the context reaches a limit; reports when it is below all limits again."""
+    """Warns when the context reaches a limit, and reports when the context is below all limits again."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder

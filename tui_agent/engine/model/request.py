@@ -1,7 +1,7 @@
 """Preparation of a history for sending: loads long texts and images, and sorts results in the order of their calls.
 
-Invariant: each message is resolved once, so the cost is proportional to the new messages. A message without blobs is
-returned as the same object, so it is in memory only once.
+Invariant: each message is resolved once, so the cost is proportional to the number of new messages. A message without
+blobs is returned as the same object, so that it is in memory only once.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ from tui_agent.protocol.parts import (
 F = TypeVar("F", bound=FrozenModel)
 
 MAX_ANSWER_BYTES = 120_000
-"""Maximum bytes of an earlier answer in a request; of a longer one, only the start and the end are sent."""
+"""Maximum bytes of an earlier answer in a request. Of a longer answer, only the start and the end are sent."""
 MAX_ANSWER_LINES = 4000
 
 
 class RequestBuilder:
-    """Builds the messages of a request: loads their long texts and images from the session's blobs, and caches them."""
+    """Loads and caches the long texts and images of a request's messages from the session's blobs."""
 
     def __init__(self, blobs: BlobReader) -> None:
         self._blobs = blobs
@@ -92,7 +92,7 @@ def _replace_items(message: F, name: str, old: Sequence[object], new: Sequence[o
 
 
 def resolve_part(part: ModelPart, blobs: BlobReader) -> ModelPart:
-    """Return a message part with its long texts loaded; the same object if it has none.
+    """Return a message part with its long texts loaded. A part without long texts is returned unchanged.
 
     Raises `BlobNotFound` if a text is missing.
     """
@@ -109,7 +109,7 @@ def _replace_text(part: F, name: str, old: LongText, new: str) -> F:
 
 
 def _shorten(part: ModelPart) -> ModelPart:
-    """Return the part with a huge text shortened to its start and end, so that it does not fill all later requests."""
+    """Return the part. A huge text is shortened to its start and end, so that it does not fill all later requests."""
     if not isinstance(part, TextPart | ReasoningPart) or not isinstance(part.text, str):
         return part
     # A signed part must be sent unchanged, or the provider refuses it.

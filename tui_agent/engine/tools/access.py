@@ -1,7 +1,6 @@
 """Access checks: the tools that an agent may call, and the files and hosts that other operations may use.
 
-Invariant: a search of a folder, a mention or an instruction file never shows a file whose direct read the policy would
-deny.
+Invariant: if the policy denies reading a file, a search, a mention or an instruction file does not show it either.
 """
 
 from tui_agent.engine.components import EngineParts
@@ -11,7 +10,7 @@ from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, ReadEffect
 from tui_agent.protocol.ids import AgentId
 
 RULE_TOOL = "read_file"
-"""The tool whose rules apply to files that are read without a tool call."""
+"""Tool whose rules apply to files that are read without a tool call."""
 
 
 def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
@@ -26,7 +25,7 @@ def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
 def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
     """Return True if the policy does not deny reading `path`, a path in the environment with links resolved.
 
-    A file that the policy would ask about may be read, because the user allowed the whole search.
+    If the policy would ask, the result is True, because the user has already allowed the whole search.
     """
     real = path if path.startswith("/") else f"{parts.env.root.rstrip('/')}/{path}"
     state, allowed = parts.recorder.state_of(agent), allowed_tools(parts, agent)
@@ -36,7 +35,7 @@ def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
 def may_connect(parts: EngineParts, agent: AgentId, tool: str, host: str) -> bool:
     """Return True if the policy does not deny connecting to `host`.
 
-    A host that the policy would ask about is allowed, because the user allowed the host that redirects to it.
+    If the policy would ask, the result is True, because the user has allowed the host that redirects to this host.
     """
     state = parts.recorder.state_of(agent)
     facts = PolicyFacts(
@@ -49,15 +48,19 @@ def may_connect(parts: EngineParts, agent: AgentId, tool: str, host: str) -> boo
 
 
 def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str, real: str) -> str:
-    """Return the reason why a file may not be read; empty if it may. `real` is `path` with links resolved."""
+    """Return the reason why a file may not be read. Empty if the file may be read.
+
+    `real` is `path` with links resolved.
+    """
     decision = _decide_read(policy, state, root, path, real, None, RULE_TOOL)
     return decision.reason if decision.verdict == "deny" else ""
 
 
 def resource_denial_reason(policy: Policy, state: SessionStateView, root: str, server: str, tool: str) -> str:
-    """Return the reason why a resource of a server may not be read; empty if it may. `tool` is its name in rules.
+    """Return the reason why a server's resource may not be read. Empty if the resource may be read.
 
-    Like a file, a resource that the policy would ask about may be read, because the user named it.
+    `tool` is the name of the resource in rules. If the policy would ask, reading is allowed, because the user named the
+    resource.
     """
     effect = McpCallEffect(server=server, tool=tool, digest="", read_only=True)
     facts = PolicyFacts(

@@ -1,8 +1,8 @@
-"""Validation of a call's arguments with the tool's pydantic model: strict about meaning, lenient about form.
+"""Validation of a call's arguments with the tool's pydantic model.
 
-Invariant: a value is converted only if its meaning is unambiguous: JSON text for an object or list, text for a number
-or boolean. Text fields are never changed. Argument names from similar tools of other programs are replaced first,
-unless the tool itself has an argument of that name. If two names for one argument have different values, the call is
+Invariant: a value is converted only if its meaning is clear: JSON text to an object or list, other text to a number or
+boolean. Text fields are never changed. Argument names that other programs use for similar tools are replaced first,
+unless the tool itself has an argument with that name. A call with two names for one argument and different values is
 rejected.
 """
 
@@ -17,7 +17,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import JsonMap
 
 MAX_FAULTS = 4
-"""Maximum number of faults that a message names."""
+"""Maximum number of faults listed in one message."""
 _TYPE_NAMES = {
     "string": "text",
     "integer": "a whole number",
@@ -31,7 +31,7 @@ _TYPE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class InvalidArguments:
-    """The reason why a call cannot run. `message` tells the model the field and the expected value."""
+    """The reason why a call cannot run. `message` names the field and the expected value for the model."""
 
     message: str
 
@@ -39,7 +39,7 @@ class InvalidArguments:
 def parse_arguments(
     name: str, model: type[BaseModel], schema: JsonMap, arguments: JsonMap
 ) -> BaseModel | InvalidArguments:
-    """Return the arguments as an instance of `model`; if they are not valid, the faults.
+    """Return the arguments as an instance of `model`, or the faults if they are not valid.
 
     `schema` is the tool's JSON schema.
     """
@@ -72,7 +72,7 @@ def _types(schema: JsonValue) -> frozenset[str]:
 
 
 def coerce_value(value: JsonValue, schema: JsonValue) -> JsonValue:
-    """Return a text converted to the type in its schema if its meaning is clear; any other value unchanged."""
+    """Convert a text to the type in its schema if the text's meaning is clear. Return any other value unchanged."""
     types = _types(schema)
     if not isinstance(value, str) or "string" in types or not types:
         return value
@@ -145,7 +145,7 @@ def _expected_text(location: tuple[int | str, ...], fields: JsonMap) -> str:
 
 
 def shorten_value(value: object) -> str:
-    """Return a value as it is shown in a message: quoted if it is a text, at most 60 characters."""
+    """Return a value as shown in a message: at most 60 characters, and a text in quotes."""
     text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
     shortened = text if len(text) <= 60 else text[:57] + "…"
     return f"{shortened!r}" if isinstance(value, str) else shortened
@@ -165,18 +165,21 @@ ALIASES: dict[str, str] = {
     "pattern": "glob_pattern query regex search_string",
     "todos": "items todo_list",
 }
-"""Maps our argument names to aliases used by other programs' tools.
+"""Names that other programs' tools use for our arguments, by our name.
 
-If an alias belongs to several of our names, the first one that the tool has is used. Aliases have the same unit and
-meaning as our name.
+If a name belongs to several of our arguments, it means the first one that the tool has. An argument and its other names
+have the same unit and meaning.
 """
 IGNORED_ARGUMENTS = frozenset({"description", "explanation"})
-"""Arguments by which other programs' tools explain a call. They have no effect here and are dropped."""
+"""Arguments that only explain a call in other programs' tools. They are dropped."""
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def canonical_arguments(arguments: JsonMap, known: Collection[str]) -> JsonMap:
-    """Return the arguments with aliases replaced by the tool's own names (`known`). Unknown names stay."""
+    """Return the arguments with other programs' names replaced by the tool's own names (`known`).
+
+    Unknown names stay.
+    """
     renamed = {key: value for key, value in arguments.items() if key in known}
     for key, value in arguments.items():
         if key in known or key in IGNORED_ARGUMENTS:

@@ -1,4 +1,4 @@
-"""The processes of a session that run beside its tool calls: background jobs, and programs that tools keep open."""
+"""The processes that run beside a session's tool calls: background jobs, and programs that tools keep running."""
 
 from anyio.abc import TaskGroup
 
@@ -20,6 +20,6 @@ class Background:
         self.programs.begin(group)
 
     async def end_all(self) -> None:
-        """End all jobs and programs, because the session ends."""
+        """End all jobs and programs at the end of the session."""
         await self.jobs.end_all("session")
         await self.programs.end_all()

@@ -1,7 +1,7 @@
 """The gate in front of every tool call: applies the policy, and asks the user if necessary.
 
-Invariant: before a call starts, the log has a `permission.decided` for exactly its effects and content. If the call's
-effects changed while the user decided, or the answer contains an invalid rule, the user is asked again.
+Invariant: before a call starts, the log has a `permission.decided` for exactly the call's effects and content. If the
+effects change while the user decides, or if the answer contains an invalid rule, the user is asked again.
 """
 
 import json
@@ -82,11 +82,10 @@ class Gate:
     async def decide(
         self, checked: CheckedCall, hook_verdict: HookVerdict = NO_VERDICT, tried: ExecResult | None = None
     ) -> Verdict:
-        """Decide about a call and record the decision. Asks the user if the policy or a hook requires it.
+        """Decide about a call and record the decision. Ask the user if the policy or a hook requires it.
 
-        Raises `ToolError` if the call would fail whatever the user answers.
-
-        `hook_verdict` is the hooks' decision; `tried` is the result of a trial in the sandbox.
+        `hook_verdict` is the hooks' decision. `tried` is the result of a trial in the sandbox. Raises `ToolError` if
+        the call would fail even if the user allowed it.
         """
         scan, restorable = await self._scan_workspace(checked), await self._restorable.find(checked)
         case = JudgedCall.from_checked(checked, hook_verdict, scan, restorable, tried)
@@ -135,14 +134,17 @@ class Gate:
             preview = present  # the call would no longer do what the user saw, so ask again
 
     async def decide_after_trial(self, checked: CheckedCall, tried: ExecResult) -> SandboxGrant | str:
-        """Decide about a call whose trial in the sandbox failed. Return its permissions, or why it is denied."""
+        """Decide about a call whose trial in the sandbox failed.
+
+        Returns the permissions of the call, or the reason why it is denied.
+        """
         verdict = await self.decide(checked, tried=tried)
         return verdict.sandbox_grant if verdict.allowed else verdict.for_model
 
     def _start_trial(
         self, case: JudgedCall, decision: Decision, judged: dict[str, str], content: str
     ) -> Verdict:
-        """Record that the call runs as a trial in the sandbox, because the policy cannot analyse the command."""
+        """Record that the call runs as a trial in the sandbox, because the policy cannot analyse its command."""
         trial = replace(decision, verdict="allow", rule_id=TRY_IN_SANDBOX_RULE, nobody_to_ask=False)
         self._record(case, trial, True, f"{decision.reason}; it is tried read-only in the sandbox", content)
         granted = SandboxGrant(
@@ -157,8 +159,8 @@ class Gate:
     async def decide_rerun(self, checked: CheckedCall, refused: ExecResult) -> Rerun:
         """Decide if a call may run again after the sandbox refused something, and record the decision.
 
-        If the call needs hidden files, it may run again with them; otherwise it may run outside the sandbox. Under
-        every policy, only the user can allow such a rerun.
+        If the call needs hidden files, it runs again with these files visible. Otherwise it runs again outside the
+        sandbox. Only the user can allow this, under every policy.
         """
         case = JudgedCall.from_checked(checked)
         if refused.needed_secrets:
@@ -244,7 +246,10 @@ class Gate:
         return {path: resolved[expanded_path] for path, expanded_path in expanded.items()}
 
     async def _scan_workspace(self, checked: CheckedCall) -> WorkspaceScan:
-        """Scan the workspace for names that change the meaning of commands. Empty if the call runs no commands."""
+        """Scan the workspace for files that change the meaning of commands.
+
+        The result is empty if the call runs no command.
+        """
         env = self._parts.env
         if isinstance(env, WorkspaceScanner) and checked.is_command:
             opened = files_opened_by(self._parts.recorder.state.granted_rules)
@@ -290,8 +295,8 @@ class Gate:
     async def _preview(self, case: JudgedCall, judged: dict[str, str]) -> Preview:
         """Return a preview of what the call would do.
 
-        If a call inside the workspace would fail anyway, its `ToolError` is raised here, so that the user is not asked
-        about it. Outside the workspace, the error could reveal files to the model that it may not read yet.
+        Raises `ToolError` for a call inside the workspace that would fail, so that the user is not asked about it.
+        Outside the workspace nothing is raised, because the error could reveal files that the model may not read yet.
         """
         env = grant_paths(self._parts.env, case.effects, judged)
         outside = isinstance(env, GrantedEnvironment) and env.outside
@@ -326,7 +331,10 @@ class Gate:
         preview: Preview,
         changes: dict[str, str],
     ) -> tuple[PermissionRequested, DecidePermission]:
-        """Record a permission request, with the fields in `changes` replaced, and wait for the user's answer."""
+        """Record a permission request and wait for the user's answer.
+
+        `changes` replaces fields of the request.
+        """
         time_limit, env = preview.time_limit_s or case.tool.spec.timeout, self._parts.env
         request = PermissionRequested(
             request_id=self._parts.ids.request(),
@@ -407,9 +415,10 @@ class Gate:
         return Verdict(False, f"{trial}The user did not allow this call.{message}", "denied by you")
 
     def _remember_rule(self, rule: str, workspace: str) -> bool:
-        """Store the rule of an "always" answer; if that fails, report why and return False.
+        """Store the rule of an "always" answer. If this fails, report the reason and return False.
 
-        Readable files are stored in config.toml, everything else as a rule for `workspace` (empty: for all workspaces).
+        Permission to read files is stored in config.toml. Any other rule is stored for `workspace` (empty: for every
+        workspace).
         """
         paths = files_opened_by([rule])
         try:
@@ -442,11 +451,11 @@ class Gate:
         self._parts.recorder.append(decided, agent=case.agent)
 
     def _allow(self, case: JudgedCall, decision: Decision, judged: dict[str, str]) -> Verdict:
-        """Return the verdict that allows a call, with its commands' permissions.
+        """Return the verdict that allows a call, with the permissions of its commands.
 
-        Network access is allowed under `bypass`, or if the decision's classes include it. As a protection against
-        misjudged commands, the workspace is mounted read-only under `plan`, and for commands that were allowed
-        because they only read.
+        Network access is allowed under `bypass`, or if the decision's classes include it. The workspace is mounted
+        read-only under `plan`, and for commands that were allowed because they only read. This protects against
+        misjudged commands.
         """
         policy = self._policy_name(case.agent)
         network = NETWORK in decision.classes or policy == "bypass"
@@ -482,9 +491,9 @@ class Gate:
 
 
 def _with_arguments(case: JudgedCall, preview: Preview) -> Preview:
-    """Add the arguments to an empty preview, unless the call's target shows all of them.
+    """If the preview is empty, return a preview with the call's arguments.
 
-    A call that only reads or runs something is fully described by its target and command.
+    Nothing is added if the target shows all arguments, or if the call only reads or runs something.
     """
     reads_or_runs = case.effects and all(
         isinstance(effect, ReadEffect | RunEffect) for effect in case.effects

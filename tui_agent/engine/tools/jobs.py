@@ -1,7 +1,7 @@
-"""Background jobs: commands that keep running after the call that started them.
+"""Background jobs: commands that continue to run after the call that started them.
 
-Invariant: `job.started` is stored before the command starts and is always followed by `job.finished`. No job outlives
-the session. The buffered and recorded output of a job is limited.
+Invariant: `job.started` is stored before the command starts, and is always followed by `job.finished`. No job outlives
+the session. The buffered and the recorded output of a job are limited.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,17 +26,17 @@ from tui_agent.protocol.ids import AgentId, CallId, JobId
 MAX_JOBS = 8
 """Maximum number of background jobs that run at the same time."""
 MAX_ENDED_JOBS = 24
-"""Maximum number of ended jobs that can still be read."""
+"""Maximum number of ended jobs whose output can still be read."""
 MAX_KEPT_BYTES = 1_000_000
-"""Maximum bytes of a job's newest output in memory and in `job.finished`."""
+"""Maximum bytes of a job's newest output that are kept in memory and in `job.finished`."""
 FIRST_OUTPUT_WAIT_S = 1.0
-"""Seconds that `start` waits for the first output of a new job, or for its immediate end."""
+"""Maximum seconds that `start` waits for the first output or the end of a new job."""
 TAIL_BYTES = 24_000
-"""Bytes at the end of the output that are searched for signs of a refusal by the sandbox."""
+"""Number of bytes at the end of the output that are searched for signs that the sandbox refused something."""
 MAX_WAIT_S = 60.0
 """Maximum seconds that `read` waits for new output."""
 STOP_TIMEOUT_S = 6.0
-"""Maximum seconds to wait until stopped jobs have ended."""
+"""Maximum seconds to wait for the end of stopped jobs."""
 SANDBOX_HINT = (
     "A background job cannot leave the sandbox. If the command needs that, run it without `background`; the user is then "
     "asked."
@@ -44,7 +44,7 @@ SANDBOX_HINT = (
 
 
 class _Job:
-    """A background job that is running, or has ended but can still be read."""
+    """A background job. It is running, or it has ended and its output can still be read."""
 
     def __init__(self, start: JobStarted, agent: AgentId, now: float) -> None:
         self.job_id = start.job_id
@@ -68,7 +68,7 @@ class _Job:
         self._sampler = OutputSampler(now)
 
     def add_output(self, data: bytes, now: float) -> str:
-        """Add new output to the buffer. Return the part to record now."""
+        """Add new output to the buffer. Return the part of it to record now."""
         self.size += len(data)
         self._newest += data
         if len(self._newest) > MAX_KEPT_BYTES + MAX_KEPT_BYTES // 4:
@@ -103,7 +103,7 @@ class _Job:
 
 
 class JobManager:
-    """Manager of the background jobs that a session starts in one run of the program."""
+    """Manager of the background jobs that one run of the program starts in a session."""
 
     def __init__(
         self, parts: EngineParts, ticker: FlushTimer, on_trouble: Callable[[TuiAgentError], None]
@@ -120,7 +120,7 @@ class JobManager:
         self._group = group
 
     def for_call(self, call_id: CallId, agent: AgentId, granted: SandboxGrant) -> "CallJobs":
-        """Return the jobs service for a call. Jobs that the call starts have its permissions."""
+        """Return the jobs service for a call. Jobs that the call starts have the call's permissions."""
         return CallJobs(self, call_id, agent, granted)
 
     async def start(self, command: str, spec: ExecSpec, call_id: CallId, agent: AgentId) -> JobReport:
@@ -145,7 +145,7 @@ class JobManager:
         return await self._report_after(job, FIRST_OUTPUT_WAIT_S)
 
     async def read(self, job_id: str, wait: float) -> JobReport:
-        """Return a job's new output, after waiting for it up to `wait` seconds; see `ports.job.Jobs`."""
+        """Wait up to `wait` seconds for new output, and return it; see `ports.job.Jobs`."""
         job = self._get_job(job_id)
         return await self._report_after(
             job, 0.0 if job.has_new_output or job.state else min(wait, MAX_WAIT_S)
@@ -158,7 +158,7 @@ class JobManager:
         return job.report(self._parts.clock.monotonic())
 
     async def stop_for_user(self, job_id: str | None) -> None:
-        """Stop a job, or all jobs if `job_id` is None, because the user asked for it."""
+        """Stop a job at the user's request, or all jobs if `job_id` is None."""
         if job_id is None:
             await self.end_all("stopped", "user")
         else:
@@ -169,10 +169,10 @@ class JobManager:
         await self._cancel_jobs(self._jobs.values(), ended, by)
 
     async def follow_branch(self) -> None:
-        """Make jobs and log agree after an undo, a redo or another move to an earlier event.
+        """Make jobs and log agree after an undo, a redo or a revert.
 
-        Stop the jobs that were started after that event. Record the end of jobs that run according to the log but
-        have already ended.
+        Jobs that started after the new head are stopped. For a job that runs according to the log but has ended, the
+        end is recorded.
         """
         recorder = self._parts.recorder
         jobs = {(job.job_id, job.call_id): job for job in self._jobs.values()}
@@ -276,7 +276,7 @@ class JobManager:
 
 
 class CallJobs:
-    """The `ports.job.Jobs` service for one call of a tool. Jobs get the permissions of the call."""
+    """The `ports.job.Jobs` service for one call of a tool. Jobs have the permissions of the call."""
 
     def __init__(self, jobs: JobManager, call_id: CallId, agent: AgentId, granted: SandboxGrant) -> None:
         self._jobs = jobs

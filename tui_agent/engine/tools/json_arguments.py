@@ -1,6 +1,6 @@
-"""Validation of a call's arguments against a JSON schema, for tools that MCP servers describe.
+"""Validation of a call's arguments against a JSON schema, for tools of MCP servers.
 
-Invariant: arguments keep their names; values are converted in the same cases as in `arguments`.
+Invariant: names of arguments are not changed; values are converted in the same cases as in `arguments`.
 """
 
 from functools import lru_cache
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def check_json_arguments(name: str, schema: JsonMap, arguments: JsonMap) -> JsonArguments | InvalidArguments:
-    """Return the call's arguments if they fit the schema; otherwise a message for the model."""
+    """Return the call's arguments if they match the schema. Otherwise return a message for the model."""
     properties = schema.get("properties")
     fields: JsonMap = properties if isinstance(properties, dict) else {}
     required = schema.get("required")

@@ -1,4 +1,4 @@
-"""A call with the facts that the decision about it depends on."""
+"""A call with the facts on which the decision about it depends."""
 
 from dataclasses import field
 
@@ -11,10 +11,10 @@ from tui_agent.ports.policy import Decision
 
 @dataclass(frozen=True, slots=True)
 class JudgedCall(CheckedCall):
-    """A call with the facts that the decision depends on.
+    """A call with the facts on which the decision about it depends.
 
-    `restorable` are the files that it deletes by name and that `/undo` can restore. `tried` is the result of its trial in
-    the sandbox; None if there was none.
+    `restorable` are the files that the call deletes by name and that `/undo` can restore. `tried` is the result of the
+    call's trial in the sandbox; None if there was no trial.
     """
 
     hook_verdict: HookVerdict = NO_VERDICT
@@ -45,5 +45,8 @@ class JudgedCall(CheckedCall):
         )
 
     def can_try(self, decision: Decision) -> bool:
-        """Return True if a trial in the sandbox may replace the question to the user; False if a hook asks."""
+        """Return True if a trial in the sandbox can replace the question to the user.
+
+        A trial is not possible after another trial, or if a hook asks.
+        """
         return decision.can_try_in_sandbox and self.tried is None and self.hook_verdict.decision != "ask"

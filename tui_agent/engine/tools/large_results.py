@@ -1,7 +1,7 @@
-"""Large results: the model gets the beginning and end, and can read the rest from an artifact.
+"""Large results: the model gets the beginning and the end, and can read the rest from an artifact.
 
-Invariant: no result takes more than a fixed share of the window. Text is redacted before it is cut, so that no part of
-a secret remains.
+Invariant: no result takes more than a fixed share of the window. A text is redacted before it is cut, so that no part
+of a secret remains.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import Content, TextContent
 
 MAX_RESULT_BYTES, MAX_READ_BYTES, MIN_RESULT_BYTES = 24_000, 60_000, 2_000
-"""Sizes in bytes: maximum of a result, maximum of a file read, and minimum of both limits for small windows."""
+"""Maximum bytes of a result, maximum bytes of a file that was read, and minimum of both limits."""
 _CHARS_PER_TOKEN = 4
 _PREVIEW_SHARE = 2 / 3
 _MARGIN = 256
@@ -31,7 +31,7 @@ _MARGIN = 256
 
 @dataclass(frozen=True, slots=True)
 class RecordableResult:
-    """A tool's result as it is recorded: shortened content, full output and artifact."""
+    """A tool's result in the form in which it is recorded: shortened content, full output and artifact."""
 
     content: tuple[Content, ...]
     full_output: LongText | None = None
@@ -41,18 +41,19 @@ class RecordableResult:
 
 
 def result_limit(window: int, *, seen: bool = False) -> int:
-    """Return the maximum bytes of a tool's result: an eighth of the window, or a quarter for a file that was read.
+    """Return the maximum bytes of a tool's result.
 
-    `window` is in tokens (0: unknown). `seen` is True if the result is the content of a file.
+    The maximum is an eighth of the window, or a quarter if the result is the content of a file (`seen`). `window` is in
+    tokens (0: unknown).
     """
     maximum, share = (MAX_READ_BYTES, 4) if seen else (MAX_RESULT_BYTES, 8)
     return max(MIN_RESULT_BYTES, min(maximum, window * _CHARS_PER_TOKEN // share)) if window else maximum
 
 
 async def offload_large_result(result: ToolResult, tool: str, window: int, blobs: Blobs) -> RecordableResult:
-    """Move a result that is too long into an artifact.
+    """If a result is too long, store it as an artifact and shorten it.
 
-    `blobs` must truncate a text that it cannot store, instead of raising an error.
+    If `blobs` cannot store a text, it must truncate the text instead of raising an error.
     """
     limit = result_limit(window, seen=any(isinstance(event, FileRead) for event in result.events))
     size = _content_size(result.content)
@@ -97,9 +98,9 @@ def _artifact(tool: str, full_output: LongText | None, blobs: Blobs) -> Artifact
 
 
 def as_blob(text: str, blobs: Blobs) -> BlobText:
-    """Store a redacted text as a blob, even if it is short.
+    """Store a redacted text as a blob, even if the text is short.
 
-    Raises `StoreFull` or `EnvironmentFault` if it cannot be stored.
+    Raises `StoreFull` or `EnvironmentFault` if the text cannot be stored.
     """
     data = text.encode("utf-8", "replace")
     return BlobText(blob_sha256=blobs.put_bytes(data), size=len(data), preview=text)
@@ -111,7 +112,7 @@ def line_count(text: str) -> int:
 
 
 def _shorten(content: Sequence[Content], text: str, limit: int, artifact: str) -> tuple[Content, ...]:
-    """Return `content` with its texts replaced by the shortened `text`; other content, e.g. an image, follows it."""
+    """Return the shortened `text`, followed by the content that is not text, e.g. images."""
     size = round(limit * _PREVIEW_SHARE)
     preview = head_and_tail(text, max_bytes=size, max_lines=MAX_LINES, artifact=artifact)
     return (TextContent(text=preview.text), *(part for part in content if not isinstance(part, TextContent)))
@@ -126,7 +127,7 @@ def _size(text: LongText) -> int:
 
 
 def cut_record(cut: CutText, blobs: Blobs) -> Truncation:
-    """Store the full text of a shortened text as an artifact, and return the record of the shortening."""
+    """Store the full text of a shortened text as an artifact. Return the record of the shortening."""
     blob = as_blob(cut.whole, blobs)
     artifact = Artifact.from_blob(cut.what, blob, lines=line_count(cut.whole), preview_size=cut.chars)
     return Truncation(label=cut.what, raw_chars=len(cut.whole), chars=cut.chars, artifact=artifact)

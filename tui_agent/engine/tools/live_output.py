@@ -1,4 +1,4 @@
-"""The output of running calls, needed for the result of a call that is stopped.
+"""The output of running calls. It becomes part of the result if a call is stopped.
 
 Invariant: of each call, only the beginning and the newest part of the output are in memory.
 """
@@ -13,12 +13,12 @@ from tui_agent.protocol.ids import CallId
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
-"""Maximum characters in memory of the beginning and of the end of an output."""
+"""Maximum characters of the beginning (`HEAD_CHARS`) and of the end of an output that are in memory."""
 
 MAX_UNSAMPLED_CHARS = 64_000
-"""Number of characters of live output that are recorded completely; later output is sampled."""
+"""Number of characters of live output that are recorded completely. Later output is sampled."""
 SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
-"""Sampling rates: (up to this many recorded characters, characters per sample, seconds between samples)."""
+"""Sampling rates: (maximum of recorded characters, characters per sample, seconds between samples)."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Output:
     omitted_chars: int = 0
 
     def add(self, text: str) -> None:
-        """Add new output, and drop the middle if there is too much."""
+        """Add new output. If there is too much, the middle is dropped."""
         room = max(0, HEAD_CHARS - len(self.head))
         self.head += text[:room]
         self.tail += text[room:]
@@ -50,7 +50,7 @@ class Output:
 
 
 class OutputSampler:
-    """Decodes a command's output and selects what to record while it runs: first everything, later samples."""
+    """Decodes a command's output and selects the text to record while it runs: first everything, later samples."""
 
     def __init__(self, now: float) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
@@ -58,7 +58,7 @@ class OutputSampler:
         self._sampled_at = now
 
     def add(self, data: bytes, now: float) -> str:
-        """Add new output. Return the text to record, or an empty string before the next sample is due."""
+        """Decode new output. Return the text to record; empty if the next sample is not due yet."""
         text = self._decode.decode(data)
         if self._recorded + len(text) > MAX_UNSAMPLED_CHARS:
             size, interval = next(
@@ -81,7 +81,7 @@ class LiveOutputs:
 
     @classmethod
     def from_history(cls, history: Sequence[Record]) -> "LiveOutputs":
-        """Return the recorded output of every call that has no result in `history`."""
+        """Return the recorded output of the calls that have no result in `history`."""
         printed = cls()
         for record in history:
             match record.payload if isinstance(record, Envelope) else None:

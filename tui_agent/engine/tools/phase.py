@@ -1,7 +1,7 @@
 """The tool phase: passes the calls of one answer through hooks, gate and runner.
 
-Invariant: calls keep their order. Consecutive parallel-safe calls run concurrently; a call that is not parallel-safe
-starts after all earlier calls and ends before all later ones. After an edit that failed, no command of the answer runs.
+Invariant: calls keep their order. Consecutive parallel-safe calls run concurrently. Any other call starts after all
+earlier calls have ended, and ends before a later call starts. After an edit that failed, no command of the answer runs.
 Every `tool.called` gets a `tool.finished`, here or when the turn is closed.
 """
 
@@ -36,15 +36,15 @@ from tui_agent.protocol.settings import AgentState
 from tui_agent.workspace.local.granted_paths import grant_paths
 
 _EDIT_VERBS = frozenset({"edit", "write"})
-"""The verbs of tools that change a file, known even if a call's arguments are invalid."""
-_AFTER_FAILED_EDIT = "Not run: the edit before it in this answer was not made."
+"""Verbs of the tools that change a file. A verb is known even if a call's arguments are invalid."""
+_AFTER_FAILED_EDIT = "Not run, because an earlier edit in this answer failed."
 
 
 @dataclass(frozen=True, slots=True)
 class _PlannedCall:
     """A call with its tool and parsed arguments.
 
-    `fault` is the reason why it cannot run; the arguments are then missing. `target` is shown in the call's row on
+    `fault` is the reason why the call cannot run; `args` is then None. `target` is shown in the call's row on the
     screen.
     """
 
@@ -56,7 +56,7 @@ class _PlannedCall:
 
     @property
     def parallel_key(self) -> tuple[str, str]:
-        """A key for parallel execution. Consecutive calls with the same key may run concurrently."""
+        """Key for parallel execution. Consecutive calls with the same key may run concurrently."""
         if self.tool is None or not self.tool.spec.parallel_safe:
             return "call", self.call.call_id
         return "group", self.tool.spec.parallel_group
@@ -80,9 +80,9 @@ class ToolPhase:
         self._hooks = Hooks(parts)
 
     async def run(self, calls: Sequence[ToolCallPart], agent: AgentId) -> None:
-        """Run all calls, and return when each has a result.
+        """Run all calls, and return when each call has a result.
 
-        After a cancellation, or when the budget is exhausted, the remaining calls get no result here. A `tool.called`
+        After a cancellation, or if the budget is exhausted, the remaining calls get no result here. A `tool.called`
         that an earlier run recorded is not recorded again.
         """
         planned = [self._plan(call) for call in calls]

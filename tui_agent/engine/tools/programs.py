@@ -1,7 +1,7 @@
 """Programs that tools keep running between their calls, such as language servers.
 
-Invariant: a program runs with the permissions of the call that uses it, and does not outlive the session. An error of
-the plugin that talks to it is reported, and ends only the program.
+Invariant: a program has the permissions of the call that uses it, and does not outlive the session. An error of the
+plugin that uses the program is reported, and ends only the program.
 """
 
 from collections.abc import Callable, Collection
@@ -20,9 +20,9 @@ from tui_agent.ports.environment import CommandOpener, ExecSpec, PipedProcess
 from tui_agent.protocol.events.plugin import PluginFailed
 
 END_GRACE_S = 0.5
-"""Seconds that a program has to end after its input is closed."""
+"""Seconds to wait for a program's end after its input is closed."""
 END_LIMIT_S = 5.0
-"""Maximum seconds to wait until the programs have ended."""
+"""Maximum seconds to wait for the end of all programs."""
 ConnectionT = TypeVar("ConnectionT")
 Connect = Callable[[PipedProcess], AbstractAsyncContextManager[ConnectionT]]
 
@@ -51,11 +51,11 @@ class ProgramKeeper:
         self._group = group
 
     def for_call(self, owner: str, granted: SandboxGrant) -> "CallPrograms":
-        """Return the service for a call of a tool of the plugin `owner`."""
+        """Return the programs service for a call of a tool of the plugin `owner`."""
         return CallPrograms(self, owner, granted)
 
     async def use(self, owner: str, name: str, spec: ExecSpec, connect: Connect[ConnectionT]) -> ConnectionT:
-        """Return the connection to a program, which is started if it does not run; see `ports.program.Programs`."""
+        """Return the connection to a program. Start the program if it is not running. See `ports.program.Programs`."""
         permissions = (spec.allow_network, spec.read_only, spec.writable_paths)
         running = self._programs.get((owner, name))
         if running is not None and (running.permissions != permissions or running.ended.is_set()):

@@ -47,7 +47,7 @@ class CheckedCall:
 
     @property
     def may_change_any_file(self) -> bool:
-        """True if the call runs a command or an MCP tool: it may then change any file."""
+        """True if the call runs a command or an MCP tool, because these can change any file."""
         return any(isinstance(effect, RunEffect | McpCallEffect) for effect in self.effects)
 
 
@@ -104,10 +104,10 @@ class ToolRegistry:
         policy: PolicyName | None = None,
         missing: Collection[Service] = (),
     ) -> tuple[ToolSchema, ...]:
-        """Return the schemas of the usable tools, or of those in `names` that exist, in the order of registration.
+        """Return the schemas of the usable tools, or of the usable tools in `names`, in the order of registration.
 
-        A tool is usable if none of the services that it needs is in `missing`, and if it is not reserved for a policy
-        other than `policy`.
+        A tool is usable if none of the services that it needs is in `missing`, and if it is not reserved for another
+        policy than `policy`.
         """
         chosen = None if names is None else frozenset(names)
         return tuple(
@@ -120,7 +120,10 @@ class ToolRegistry:
         )
 
     def parse(self, name: str, arguments: JsonMap) -> BaseModel | InvalidArguments:
-        """Return a call's arguments as an instance of the tool's model; if invalid, a message for the model."""
+        """Return a call's arguments as an instance of the tool's model.
+
+        If the arguments are invalid, return a message for the model.
+        """
         tool = self._tools.get(name)
         if tool is None:
             return self.unknown_tool_message(name)
@@ -129,7 +132,7 @@ class ToolRegistry:
         return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
 
     def unknown_tool_message(self, name: str) -> InvalidArguments:
-        """Return the message that tells the model that there is no tool `name`."""
+        """Return the message for the model that there is no tool `name`."""
         similar = similar_names(name, self._tools)
         if similar:
             return InvalidArguments(f"There is no tool {name!r}. Did you mean {' or '.join(similar)}?")

@@ -1,6 +1,6 @@
 """The files that a command deletes by name and that /undo can restore.
 
-Invariant: a file counts only if its path contains no symbolic link and the newest checkpoint has its present content.
+Invariant: a file counts only if its path contains no symbolic link and the newest checkpoint has its current content.
 """
 
 import posixpath
@@ -23,7 +23,7 @@ class RestorableFiles:
     async def find(self, checked: CheckedCall) -> frozenset[str]:
         """Return the absolute paths of the files that the call would delete and that `/undo` can restore.
 
-        The set is empty if the policy's decision does not depend on it.
+        Returns an empty set if the policy's decision does not depend on these files.
         """
         settings = self._parts.recorder.state_of(checked.agent).settings
         profile = PROFILES[settings.policy if settings else "ask"]

@@ -1,7 +1,8 @@
 """Execution of calls that passed the gate: records start and end, limits the time, merges output.
 
-Invariant: `tool.started` is stored (and synced if the call can change something) before the tool runs. An exception in
-the tool becomes its result and does not end the turn, except cancellation and a store that cannot write.
+Invariant: `tool.started` is stored before the tool runs, and synced if the call can change something. An exception in
+the tool becomes the call's result and does not end the turn. Cancellation, and a store that cannot write, do end the
+turn.
 """
 
 import contextlib
@@ -71,9 +72,9 @@ class CallRunner:
         self._scopes: dict[CallId, anyio.CancelScope] = {}
         self._written_paths: dict[CallId, set[str]] = {}
         self._reported_calls: set[CallId] = set()
-        """Calls for which a storage fault was already reported."""
+        """Calls for which an error of the store was already reported."""
         self.live_outputs = LiveOutputs()
-        """The output so far of each call without a result: running calls, and calls stopped with their turn."""
+        """The output so far of each call that has no result: running calls, and calls that stopped with their turn."""
 
     def stop(self, call_id: CallId) -> bool:
         """Cancel a running call. Return False if it is not running."""
@@ -84,7 +85,7 @@ class CallRunner:
         return True
 
     async def run(self, checked: CheckedCall, verdict: Verdict) -> ToolFinished:
-        """Run a call and record its result, with a checkpoint if it changed files.
+        """Run a call and record its result. Take a checkpoint if the call changed files.
 
         The call opens exactly the files that `verdict` approved, even if links have changed since then.
         """
@@ -134,9 +135,9 @@ class CallRunner:
         return end
 
     async def _find_changes(self, call_id: CallId, runs: bool) -> WorkspaceChanges | None:
-        """Return the files that a call changed.
+        """Return the changes of files that a call made.
 
-        A command may change any file, a file tool only the files that it reports.
+        A command may change any file. A file tool changes only the files that it reports.
         """
         reported = self._written_paths.pop(call_id, set())
         return await self._checkpointing.find_call_changes(None if runs else reported)
@@ -290,7 +291,7 @@ async def _call_middleware(middleware: Middleware, call_next: ToolNext, call: To
 
 
 def paths_in_workspace(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
-    """Return the paths that are in the workspace, relative to it and with links resolved.
+    """Return those paths that are in the workspace, relative to it and with links resolved.
 
     `judged` maps paths to their targets at the time of the decision; the tool opens these targets.
     """

@@ -1,4 +1,4 @@
-"""Execution of a call's commands in the sandbox, and again with more permissions if the user allows it.
+"""Execution of a call's commands in the sandbox, and again with more permissions if the user allows this.
 
 If the sandbox refused something to a command, the command may run again outside the sandbox. If a command needs hidden
 files with secrets, it may run again in the sandbox with these files visible.
@@ -27,24 +27,27 @@ class SandboxGrant:
     writable: tuple[str, ...] = ()
     """Files outside the workspace that the call's commands may write."""
     judged: Mapping[str, str] = field(default_factory=dict)
-    """Maps the call's paths to their real paths at the decision. The call uses these even if links change later."""
+    """The real path of each path of the call at the time of the decision.
+
+    The call uses the real path even if links change later.
+    """
     show_secrets_as_empty: bool = False
     """True if files with secrets appear empty (see `ExecSpec`)."""
     readable_secrets: tuple[str, ...] = ()
     """Files with secrets that the call's commands may read (see `ExecSpec`)."""
     unnamed_secrets: tuple[str, ...] = ()
-    """Files with secrets that the call would read without naming them."""
+    """Files with secrets that the call would read although it does not name them."""
     repository_read_only: bool = False
     """True if the workspace's repository is mounted read-only (see `ExecSpec`)."""
     private_temp_paths: tuple[str, ...] = ()
-    """Paths in temporary folders at which commands see only files of sandboxed commands (see `ExecSpec`)."""
+    """Paths in temporary folders. Commands see there only the files of sandboxed commands (see `ExecSpec`)."""
     read_only: bool = False
     """True if the workspace is mounted read-only (see `ExecSpec`)."""
     trial: bool = False
-    """True if the commands first run as a short trial: read-only, without network and without the user's own files."""
+    """True if the commands run as a trial: for a short time, read-only, without network and the user's own files."""
 
     def apply_to(self, spec: ExecSpec) -> ExecSpec:
-        """Return `spec` with these permissions, for running a command."""
+        """Return `spec` with these permissions."""
         return replace(
             spec,
             allow_network=spec.allow_network or self.network,
@@ -58,9 +61,9 @@ class SandboxGrant:
         )
 
     def limit_program(self, spec: ExecSpec) -> ExecSpec:
-        """Return `spec` with these permissions and its own restrictions, for a program that stays open.
+        """Return `spec` with these permissions, for a program that stays open.
 
-        A program of a trial stays as limited as the trial.
+        The restrictions of `spec` stay. For a trial, the program gets only the permissions of a trial.
         """
         granted = self.apply_to(spec)
         granted = _trial_spec(granted) if self.trial else granted
@@ -73,7 +76,11 @@ class SandboxGrant:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision on a call: the permissions of its commands, or a message for the model and a summary for the user."""
+    """The decision on a call.
+
+    If the call is allowed, it has the permissions in `sandbox_grant`. Otherwise there is a message for the model and a
+    summary for the user.
+    """
 
     allowed: bool
     for_model: str = ""
@@ -85,8 +92,8 @@ class Verdict:
 class Rerun:
     """The decision about running a command again after the sandbox refused something.
 
-    The command is not run again if `denial_reason` is set. Otherwise it runs with `opened_files` visible, or outside
-    the sandbox if there are none.
+    If `denial_reason` is set, the command does not run again. Otherwise it runs in the sandbox with `opened_files`
+    visible, or outside the sandbox if there are none.
     """
 
     denial_reason: str = ""
@@ -94,9 +101,9 @@ class Rerun:
 
 
 DecideRerun = Callable[[ExecResult], Awaitable[Rerun]]
-"""Takes the result of a command to which the sandbox refused something, and decides about running it again."""
+"""Function of the result of a command to which the sandbox refused something. Returns the decision about a rerun."""
 DecideAfterTrial = Callable[[ExecResult], Awaitable["SandboxGrant | str"]]
-"""Takes the result of a failed trial. Returns the permissions for another run, or the reason for denying it."""
+"""Function of the result of a failed trial. Returns the permissions for another run, or the reason for a denial."""
 _AnswerT = TypeVar("_AnswerT")
 TRIAL_TIMEOUT_S = 20.0
 """Time limit in seconds for a trial of a command in the sandbox."""
@@ -119,7 +126,7 @@ def opening_rule(paths: Sequence[str]) -> str:
 
 
 def opening_choices(paths: Sequence[str], *, always: bool) -> tuple[PermissionChoice, ...]:
-    """Return the choices to let commands read these files in this session, or always."""
+    """Return the choices that let commands read these files, in this session or always."""
     rule = opening_rule(paths)
     permission = "commands may read the file" if len(paths) == 1 else "commands may read the files"
     session = PermissionChoice(reach="session", rule=rule, unavailable_reason=permission)
@@ -130,7 +137,7 @@ def opening_choices(paths: Sequence[str], *, always: bool) -> tuple[PermissionCh
 
 
 def files_opened_by(granted: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that commands may read according to the session's rules."""
+    """Return the files that commands may read because of the session's rules."""
     return tuple(
         path
         for rule in granted
@@ -140,9 +147,10 @@ def files_opened_by(granted: Iterable[str]) -> tuple[str, ...]:
 
 
 class CommandRunner:
-    """Runs the commands of one call. If `ask` is None, a command that the sandbox refused is not run again.
+    """Runs the commands of one call.
 
-    `limit` is the time limit's cancel scope; time spent waiting for the user is not included.
+    If `ask` is None, a command to which the sandbox refused something does not run again. `limit` is the cancel scope
+    of the time limit; it does not count the time of waiting for the user.
     """
 
     def __init__(
@@ -161,9 +169,9 @@ class CommandRunner:
         self._limit = limit
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a command, and run it again with more permissions if that is allowed.
+        """Run a command. If this is allowed, run it again with more permissions.
 
-        Otherwise `blocked` in the result includes the reason for the denial.
+        If a rerun is denied, `blocked` in the result includes the reason.
         """
         if self._granted.trial:
             result = await self._env.exec(_trial_spec(self._granted.apply_to(spec)), on_output)
@@ -204,7 +212,7 @@ class CommandRunner:
 
 
 def trial_message(tried: ExecResult) -> str:
-    """Return a clause that says how a trial in the sandbox failed."""
+    """Return a clause for the user that says how a trial in the sandbox failed."""
     if tried.outcome == "timeout":
         return "it was tried read-only in the sandbox, and did not end in time"
     refused = tried.blocked.rstrip(".")

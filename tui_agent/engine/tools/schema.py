@@ -1,8 +1,7 @@
 """Conversion of a tool's arguments (pydantic) to a JSON schema for validation, and to a shorter one for the model.
 
-Invariant: schemas have no `$ref` and no titles, and `additionalProperties` is false in every object with named
-fields. The schema for the model has none of the keys in `_NOT_SENT`, and no argument whose schema has the key
-`unsent`.
+Invariant: schemas have no `$ref` and no titles, and `additionalProperties` is false in every object with named fields.
+The schema for the model has no key that is in `_NOT_SENT`, and no argument whose schema has the key `unsent`.
 """
 
 from collections.abc import Mapping
@@ -17,19 +16,18 @@ _NOT_SENT = frozenset(
     """additionalProperties default examples minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength
     maxLength minItems maxItems uniqueItems""".split()  # noqa: SIM905 - read as prose
 )
-"""Keys of the schema that the model does not get, because they cost bytes in every request.
+"""Keys of the schema that are not sent to the model, because they cost bytes in every request.
 
-A call that violates such a limit gets a message that names the limit.
+A call that violates such a limit gets a message that states the limit.
 """
 
 
 @lru_cache(maxsize=256)
 def json_schema(args: type[BaseModel]) -> JsonMap:
-    """Return the schema of an arguments model, always of type object. A recursive reference becomes `{}`.
+    """Return the schema of an arguments model. Its type is always "object"; a recursive reference becomes `{}`.
 
-    The same object is returned for the same class, because pydantic takes milliseconds for each; never change it.
-    Docstrings of classes are left out because they are for readers of the code; the model reads the descriptions of
-    the tool and of its fields.
+    The result is cached because pydantic takes milliseconds, so callers must not change it. Docstrings of classes are
+    left out: the model reads the descriptions of the tool and of its fields.
     """
     raw = args.model_json_schema()
     defs = raw.get("$defs")
@@ -61,7 +59,7 @@ def sent_schema(schema: JsonMap) -> JsonMap:
 
 
 def _is_unsent(field: JsonValue) -> bool:
-    """Return True if this argument's schema is hidden from the model. A call may still pass the argument."""
+    """Return True if an argument's schema is hidden from the model. A call may still have this argument."""
     return isinstance(field, dict) and bool(field.get("unsent"))
 
 
@@ -111,7 +109,7 @@ def _simplify(node: JsonMap, definitions: Mapping[str, JsonValue], inside: tuple
 
 
 def _without_null(schema: JsonMap) -> JsonMap:
-    """Return the schema of `x | None = None` as that of plain `x`, because a model can leave out the argument."""
+    """Return the schema of `x | None = None` as the schema of `x`. A model can leave out the argument instead."""
     options = schema.get("anyOf")
     if not isinstance(options, list) or schema.get("default", "") is not None:
         return schema

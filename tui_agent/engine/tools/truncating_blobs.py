@@ -1,7 +1,7 @@
 """A blob store for tools that truncates text when the disk is full, so that the call continues.
 
-Invariant: `put_text` never fails for lack of space; the last line of a truncated text says so, and `faults` has the
-reason. Records no events, because threads use it.
+Invariant: `put_text` does not raise `StoreFull`. The last line of a truncated text states the truncation, and `faults`
+has the reason. No event is recorded here, because the store is used in threads.
 """
 
 from tui_agent.errors import EnvironmentFault, StoreFull
@@ -11,7 +11,7 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.parts import TextContent
 
 MAX_FALLBACK_CHARS = 2_000
-"""Maximum characters of a truncated text. This many fit in a line of the log even if each takes four bytes."""
+"""Maximum characters of a truncated text. It fits in a line of the log even if each character takes four bytes."""
 
 
 class TruncatingBlobs:
@@ -22,7 +22,7 @@ class TruncatingBlobs:
         self.faults: list[StoreFull] = []
 
     def put_bytes(self, data: bytes) -> str:
-        """Store bytes. Raises `EnvironmentFault` on failure, so that the call fails but the turn continues."""
+        """Store bytes. Raises `EnvironmentFault` if the disk is full; the call then fails, but the turn continues."""
         try:
             return self._inner.put_bytes(data)
         except StoreFull as fault:
@@ -30,7 +30,7 @@ class TruncatingBlobs:
             raise EnvironmentFault(fault.message, hint=fault.hint) from fault
 
     def put_file(self, data: bytes) -> StoredFile:
-        """Store a file's content. Raises `EnvironmentFault` on failure, like `put_bytes`."""
+        """Store a file's content. Raises `EnvironmentFault` if the disk is full, like `put_bytes`."""
         try:
             return self._inner.put_file(data)
         except StoreFull as fault:
@@ -38,7 +38,7 @@ class TruncatingBlobs:
             raise EnvironmentFault(fault.message, hint=fault.hint) from fault
 
     def put_text(self, text: str) -> LongText:
-        """Store a text. If it cannot be stored, return its beginning."""
+        """Store a text. If it cannot be stored, return the beginning of the text."""
         try:
             return self._inner.put_text(text)
         except StoreFull as fault:
@@ -59,7 +59,7 @@ class TruncatingBlobs:
 
 
 def cut_to_line(end: ToolFinished) -> ToolFinished:
-    """Return the result of a call, reduced to the start of its first text for the model, so that it needs no blob."""
+    """Return the result of a call with only the start of its first text, so that it needs no blob."""
     content = tuple(
         TextContent(text=_cut_text(piece.text))
         if isinstance(piece, TextContent) and isinstance(piece.text, str)

@@ -1,7 +1,7 @@
 """Comparison of two recordings of the same turns, event by event.
 
-Invariant: pure. Ids, times, digests and machine-dependent values, which differ from run to run, are ignored.
-Checkpoints and streamed pieces (deltas, progress) are ignored too; the complete events are compared.
+Invariant: all functions are pure. Ids, times, digests and machine-dependent values are ignored, because they differ
+from run to run. Checkpoints and streamed pieces (deltas, progress) are ignored too; the complete events are compared.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ IGNORED_KINDS: Final = ("checkpoint.", "run.", "env.", "plugin.loaded", "plugin.
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The events of a turn of the agent. `before` are the events between the previous turn and this one."""
+    """The events of a turn of the agent. `before` are the events between the previous turn and this turn."""
 
     before: tuple[Envelope, ...]
     events: tuple[Envelope, ...]
@@ -53,7 +53,7 @@ class Turn:
 
     @property
     def no_replay_reason(self) -> str:
-        """The reason why the turn cannot be replayed from its recording alone; empty if it can."""
+        """The reason why the turn cannot be replayed from its recording alone. Empty if the turn can be replayed."""
         payloads = [event.payload for event in self.events]
         end = payloads[-1]
         if not isinstance(end, TurnFinished):
@@ -78,8 +78,8 @@ class Turn:
 class Divergence:
     """The first difference between two recordings.
 
-    `seq` is the event in the older recording; `recorded` and `replayed` are the kinds of event. `field` is the path of
-    the first field that differs, with the values `old_value` and `new_value`.
+    `seq` is the number of the event in the older recording. `recorded` and `replayed` are the kinds of the two events.
+    `field` is the path of the first field that differs; `old_value` and `new_value` are its values.
     """
 
     seq: int
@@ -136,7 +136,7 @@ def first_difference(recorded: Iterable[Envelope], replayed: Iterable[Envelope])
 
 
 def count_compared(events: Iterable[Envelope]) -> int:
-    """Return the number of events that a comparison of a turn looks at."""
+    """Return the number of events that `first_difference` compares."""
     return sum(map(_is_compared, events))
 
 

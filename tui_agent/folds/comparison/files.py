@@ -1,6 +1,6 @@
 """The net changes to files in a part of a log.
 
-Invariant: `added` and `removed` count the lines in `hunks`; a change that was reverted is not listed.
+Invariant: `added` and `removed` count the lines in `hunks`. A change that was reverted is not listed.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,9 +20,10 @@ MAX_DIFF_BYTES: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class NetFileChange:
-    """The net change of one file. `before` and `after` are the SHA-256 of the file's content (None: no such file).
+    """The net change of one file.
 
-    `hunks` is a unified diff without file header; if it is empty, `note` gives the reason.
+    `before` and `after` are the SHA-256 of the file's content (None: no such file). `hunks` is a unified diff without
+    file header. If it is empty, `note` gives the reason.
     """
 
     path: str
@@ -37,9 +38,9 @@ class NetFileChange:
 def net_file_changes(
     events: Sequence[Envelope], text: Callable[[str], bytes | None]
 ) -> tuple[NetFileChange, ...]:
-    """Return the files that differ between the start and the end of these events, in the order of their first change.
+    """Return the files that differ between the start and the end of these events, in order of their first change.
 
-    `text` returns the stored content with this SHA-256; None if it is missing.
+    `text` returns the stored content with a given SHA-256; None if the content is missing.
     """
     changed = fold(FilesChanged(), events).files
     return tuple(
@@ -61,9 +62,8 @@ def diff_contents(
 ) -> tuple[LineDiff | None, str]:
     """Return the diff of a file's contents, and the reason if the diff has no hunks.
 
-    The diff is None if the contents cannot be compared.
-
-    `text` returns the stored content with a given SHA-256; `clean` is applied to both contents first.
+    The diff is None if the contents cannot be compared. `text` returns the stored content with a given SHA-256. `clean`
+    is applied to both contents first.
     """
     before, after = (b"" if digest is None else text(digest) for digest in (file.before, file.after))
     if before is None or after is None:

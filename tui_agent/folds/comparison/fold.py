@@ -1,6 +1,6 @@
 """Comparison of two branches: their fork point, their figures after it, and the files that differ at the end.
 
-Invariant: pure except that contents are read through each branch's `text`; a branch compared with itself has no
+Invariant: the functions are pure, except that `Branch.text` reads contents. A branch compared with itself has no
 differences.
 """
 
@@ -39,7 +39,7 @@ class FileDifference:
     """A file that differs between the ends of two branches.
 
     `left` and `right` are the hunks of each branch since the fork point. If a branch has no hunks, its note gives the
-    reason; the note is empty if the branch did not change the file.
+    reason. If a branch did not change the file, its note is empty too.
     """
 
     path: str
@@ -51,7 +51,10 @@ class FileDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of two branches. If `fork_point` is None, they share no event, and figures cover whole branches."""
+    """A comparison of two branches.
+
+    If `fork_point` is None, the branches share no event, and the figures cover the whole branches.
+    """
 
     fork_point: LastSharedEvent | None
     left: Side
@@ -60,7 +63,7 @@ class Comparison:
 
 
 def compare(left: Branch, right: Branch) -> Comparison:
-    """Compare two branches. Takes time linear in the number of their records."""
+    """Compare two branches. Takes time linear in the number of records."""
     left, right = (
         replace(left, records=_without_pieces(left.records)),
         replace(right, records=_without_pieces(right.records)),
@@ -86,7 +89,7 @@ def compare(left: Branch, right: Branch) -> Comparison:
 
 
 def _disambiguate(left: Side, right: Side) -> tuple[Side, Side]:
-    """Return both sides with a suffix added to their names. Used if the names are equal."""
+    """Return both sides with a suffix added to their names. Used if both have the same name."""
     suffixes = (left.session, right.session)
     if left.session == right.session:
         suffixes = (f"to {left.last_seq}", f"to {right.last_seq}")
@@ -95,7 +98,7 @@ def _disambiguate(left: Side, right: Side) -> tuple[Side, Side]:
 
 
 def _without_pieces(records: Iterable[Record]) -> list[Record]:
-    """Return the records without streamed pieces, which a log may drop once the complete event exists."""
+    """Return the records without streamed pieces. A log may drop the pieces once the complete event exists."""
     return [record for record in records if not _is_piece(record)]
 
 
@@ -160,7 +163,7 @@ def _differing_files(
 
 
 def _differing_folders(left: Mapping[str, int], right: Mapping[str, int]) -> Iterable[FileDifference]:
-    """Yield the generated folders in which the branches changed different numbers of files."""
+    """Yield the generated folders in which each branch changed a different number of files."""
     for path in dict.fromkeys((*left, *right)):
         if left.get(path) != right.get(path):
             first, second = (

@@ -1,7 +1,7 @@
-"""One side of a comparison of branches: the figures of a branch since the fork point, and their timeline.
+"""One side of a comparison of branches: the figures of a branch since the fork point, and the branch's timeline.
 
-Invariant: pure except for the texts read through `Branch.text`. All figures begin at the fork point. Times include
-only the time in which the agent works. The last beat (event on the timeline) has the figures of the whole side.
+Invariant: the functions are pure, except that `Branch.text` reads contents. All figures begin at the fork point. Times
+include only the time in which the agent works. The last beat (event on the timeline) has the figures of the whole side.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -50,14 +50,14 @@ from tui_agent.units import format_bytes
 MAX_BEATS: Final = 2_000
 BeatKind: TypeAlias = Mark | Literal["denied", "model", "tool", "asked", "end"]
 MARKED_KINDS: Final[frozenset[BeatKind]] = frozenset(("you", "files", "error", "compaction", "denied"))
-"""Kinds of beats (events on a branch's timeline) that are shown as marks. Others only change figures."""
+"""Kinds of beats (events on a branch's timeline) that are shown as marks. Other beats only change figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
     """An event on the timeline of a branch.
 
-    It has the milliseconds of work before the event, and all figures up to and including the event.
+    `at_ms` is the time of work before the event in milliseconds. The other figures include the event.
     """
 
     at_ms: float
@@ -75,9 +75,9 @@ class Beat:
 
 
 def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -> float:
-    """Return the milliseconds that the agent worked in these events.
+    """Return the milliseconds for which the agent worked during these events.
 
-    If the agent was `running` at time `start`, the time from `start` is included.
+    If the agent was already `running` at time `start`, the time from `start` is included.
     """
     return max((at_ms for _, at_ms in _time_events(events, start, running)), default=0.0)
 
@@ -85,7 +85,7 @@ def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -
 def list_beats(events: Sequence[Envelope], since: float | None, running: bool) -> tuple[Beat, ...]:
     """Return the events that have a mark or change a figure, in order.
 
-    If there are more than `MAX_BEATS`, an even selection of them is returned.
+    If there are more than `MAX_BEATS` events, an even selection is returned.
     """
     metrics, files, asked, iterations = Metrics(), FilesChanged(), set[str](), set[int]()
     all_beats: list[Beat] = []
@@ -172,7 +172,10 @@ def _time_events(
 
 
 def _stops_work(payload: Payload) -> bool:
-    """Return True if this event proves that no agent was working before it, even if no end of a turn is recorded."""
+    """Return True if this event proves that no agent was working before it.
+
+    This also holds if no end of a turn is recorded.
+    """
     return isinstance(payload, RunStarted | RunResumed | RunFinished | SessionForked | SessionHeadMoved)
 
 
@@ -189,7 +192,10 @@ _ENDS: Final[dict[TurnEnd, OutcomeState]] = {
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch to compare: its records in order, and a reader of contents by SHA-256 (None: content is missing)."""
+    """A branch to compare.
+
+    `records` are in order. `text` returns the stored content with a given SHA-256; None if the content is missing.
+    """
 
     session: str
     records: Sequence[Record]
@@ -208,10 +214,10 @@ class Outcome:
 class Side:
     """One side of a comparison of branches. All figures cover the events after the fork point.
 
-    `cost_usd` is None if no price is known. `changed` are the settings and texts that the fork changed, `change_text`
-    is a description of those that no other field shows. `asked_count` counts calls and questions put to the user,
-    `denied_count` all denied calls. `added` and `removed` are the lines of `files`. `failures` are the tests that fail
-    at the end. `last_seq` is the branch's newest event.
+    `cost_usd` is None if no price is known. `changed` are the settings and texts that the fork changed; `change_text`
+    describes those changes that no other field shows. `asked_count` counts calls and questions about which the user was
+    asked; `denied_count` counts all denied calls. `added` and `removed` are the line counts of `files`. `failures` are
+    the tests that fail at the end. `last_seq` is the branch's newest event.
     """
 
     session: str
@@ -236,7 +242,7 @@ class Side:
     removed: int = 0
     files: tuple[NetFileChange, ...] = ()
     folders: tuple[FolderFiles, ...] = ()
-    """Generated folders with the number of their changed files, which `files` does not list."""
+    """Generated folders, each with the number of changed files. `files` does not list these files."""
     tools: dict[str, int] = field(default_factory=dict)
     timeline: tuple[Beat, ...] = ()
     answer: str = ""
@@ -245,7 +251,7 @@ class Side:
 
 
 def build_side(branch: Branch, shared: int) -> Side:
-    """Return the figures of a branch after its first `shared` records, which are in both branches."""
+    """Return the figures of a branch after its first `shared` records, which both branches have."""
     before, tail = branch.records[:shared], branch.records[shared:]
     events = [record for record in tail if isinstance(record, Envelope)]
     state, metrics = fold(SessionState(), branch.records), fold(Metrics(), events)
@@ -287,7 +293,10 @@ def build_side(branch: Branch, shared: int) -> Side:
 
 
 def _branch_name(events: Sequence[Envelope], shares: bool, state: SessionStateView) -> str:
-    """Return a name for a branch, taken from the event that created it. Later moves of the head do not rename it."""
+    """Return a name for a branch, made from the event that created the branch.
+
+    Later undos, redos and reverts do not change the name.
+    """
     match events[0].payload if events else None:
         case SessionForked(at_seq=seq):
             return f"fork at {seq}"

@@ -1,1 +1,1 @@
-"""Folds of a model's context: its messages, its size, and what was compacted."""
+"""Folds of a model's context: its messages, its size, and the messages that compaction removed."""

@@ -1,8 +1,8 @@
-"""Messages that were removed from a history and can be restored: summarised originals, shortened results, and pins.
+"""Messages that compaction removed from a history and that can be restored, and pinned messages.
 
-Invariant: `originals` yields the whole history in order, even after compactions, reductions and undos. Except for the
-newest `MAX_FULL_MESSAGES`, only the user's messages, pins, the current plan and the newest tests are stored, so that a
-session of weeks stays small; the log has everything.
+Invariant: `originals` yields the whole history in order, even after compactions, reductions and undos. The newest
+`MAX_FULL_MESSAGES` removed messages are stored in full. Of older messages, only the user's messages, pins, the current
+plan and the newest tests are stored, so that a session of weeks stays small. The log has everything.
 """
 
 import json
@@ -27,13 +27,13 @@ from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPar
 MAX_FULL_MESSAGES = 400
 """Number of messages that are stored in full after a summary has replaced them."""
 FIRST_USER_MESSAGES, NEWEST_USER_MESSAGES = 20, 200
-"""Numbers of the user's older messages that are stored: the first ones, which contain the task, and the newest ones."""
+"""Numbers of the user's older messages that are stored: the first ones (with the task) and the newest ones."""
 RETAINED_TOOLS: Final = ("present_plan", "run_tests")
-"""Tools whose newest call is always stored; for `present_plan`, the newest call that the user approved."""
+"""Tools of which the newest call is always stored; for `present_plan`, the newest call that the user approved."""
 QUOTED_CHARS: Final = 4_000
-"""Maximum characters of a call's arguments when a restored call is quoted."""
+"""Maximum characters of a call's arguments in the quotation of a restored call."""
 FIRST_LINE_CHARS: Final = 120
-"""Number of characters of a result's first line that stay when the result is reduced to one line."""
+"""Maximum characters of a result's first line, which stays when the result is reduced to one line."""
 _ORIGINS: Final[dict[MessageOrigin, str]] = {
     "prompt": "a message of the user",
     "mentions": "files mentioned by the user",
@@ -48,9 +48,10 @@ RESTORED_PREFIX = "[Restored from before the summary: "
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The messages that the compaction of event `seq` removed, in order.
+    """The messages that the compaction with the event `seq` removed, in order.
 
-    If `is_thinned`, it is the oldest layer, from which most messages were discarded; its compaction cannot be undone.
+    If `is_thinned`, most of the messages were discarded, and the compaction cannot be undone. Only the oldest layer can
+    be thinned.
     """
 
     seq: int
@@ -60,13 +61,17 @@ class Layer:
 
 @dataclass(slots=True)
 class RemovedMessages:
-    """The messages that were removed from the model's history by compaction.
+    """The messages that compaction removed from the model's history.
 
-    Methods take the history's current messages and return its new messages.
-    `reduced`: the full results of tool calls that are now replaced by one line.
-    `pinned`: the numbers of the events with pinned messages.
-    `user_seqs`: the numbers of the events with the user's own messages.
-    `restored`: for each message that was brought back, the number of the event that quotes it.
+    The methods take the current messages of the history and return its new messages.
+
+    `reduced`: the full results of tool calls that one line now replaces.
+
+    `pinned`: the event numbers of pinned messages.
+
+    `user_seqs`: the event numbers of the user's own messages.
+
+    `restored`: for each restored message, the number of the event that quotes it.
     """
 
     layers: list[Layer] = field(default_factory=list)
@@ -76,9 +81,9 @@ class RemovedMessages:
     restored: dict[int, int] = field(default_factory=dict)
 
     def compact(self, messages: Sequence[Message], through: int, summary: SummaryMessage) -> list[Message]:
-        """Replace everything up to event `through`, including an older summary, by `summary`; return the new history.
+        """Replace all messages up to the event `through` by `summary`, and return the new history.
 
-        A result is removed together with its call.
+        An older summary is replaced too. A result is removed together with its call.
         """
         first = len(self.leading_summary(messages))
         newer = [message for message in messages[first:] if message.seq > through]
@@ -100,20 +105,20 @@ class RemovedMessages:
         return [summary, *staying]
 
     def is_user_text(self, message: Message) -> bool:
-        """Return True for the user's own message, but not for context added at the same event."""
+        """Return True for the user's own message. Context that was added by the same event is not the user's own."""
         return (
             isinstance(message, UserMessage) and message.origin == "prompt" and message.seq in self.user_seqs
         )
 
     @property
     def newest_compaction(self) -> int | None:
-        """The event of the newest compaction; None if the compaction cannot be undone."""
+        """The event of the newest compaction. None if that compaction cannot be undone."""
         return self.layers[-1].seq if self.layers and not self.layers[-1].is_thinned else None
 
     def _thin_oldest(self) -> bool:
-        """Discard most messages of the oldest layer that is stored in full, except the user's messages and pins.
+        """Discard most messages of the oldest layer that is stored in full. The user's messages and pins stay.
 
-        Return False if only the newest layer is full.
+        Return False if only the newest layer is stored in full.
         """
         thin_layer = self.layers[0] if self.layers[0].is_thinned else Layer(-1, ())
         layer = self.layers[int(thin_layer.is_thinned)]
@@ -137,7 +142,7 @@ class RemovedMessages:
         return True
 
     def leading_summary(self, history: Sequence[Message]) -> Sequence[Message]:
-        """Return a sequence with the summary at the start of the history; empty if it does not start with a summary."""
+        """Return a sequence with the summary at the start of the history. Empty if there is no summary."""
         has_summary = bool(self.layers and history) and history[0].seq == self.layers[-1].seq
         return history[:1] if has_summary else ()
 
@@ -164,7 +169,8 @@ class RemovedMessages:
     ) -> tuple[list[Message], list[UserMessage]]:
         """Restore the messages of the events `seqs`. `seq` is the event that restores them.
 
-        Returns the history with reduced results in full again, and quotations of summarised messages, to be appended.
+        Returns the history in which reduced results are in full again, and quotations of summarised messages. The
+        caller must append the quotations to the history.
         """
         present_seqs = {message.seq for message in history}
         unreduced = [self._unreduce(message) if message.seq in seqs else message for message in history]
@@ -187,9 +193,9 @@ class RemovedMessages:
     def undo(
         self, history: Sequence[Message], compaction: int, open_calls: Collection[CallId]
     ) -> list[Message]:
-        """Return the history with all messages that the newest compaction removed.
+        """Undo the newest compaction: return the history with all messages that it removed.
 
-        The history is unchanged if `compaction` is not the newest compaction.
+        If `compaction` is not the newest compaction, the history is returned unchanged.
         """
         front = self.leading_summary(history)
         if not front or self.newest_compaction != compaction:
@@ -198,7 +204,7 @@ class RemovedMessages:
         return drop_unpaired_calls([*layer.messages, *history[len(front) :]], open_calls)
 
     def originals(self, history: Sequence[Message]) -> Iterator[Message]:
-        """Yield every message in its original form, in order; `history` is the current history."""
+        """Yield every message of the session in its original form, in order. `history` is the current history."""
         previous_summary: int | None = None
         for layer in self.layers:
             has_summary = layer.messages and layer.messages[0].seq == previous_summary
@@ -207,7 +213,7 @@ class RemovedMessages:
         yield from map(self.original, history[len(self.leading_summary(history)) :])
 
     def original(self, message: Message) -> Message:
-        """Return the message in full if it is a result that was reduced to one line; otherwise the message itself."""
+        """Return the full form of a result that was reduced to one line. Return any other message unchanged."""
         return self.reduced.get(message.call_id, message) if isinstance(message, ToolMessage) else message
 
 
@@ -253,7 +259,7 @@ def call_ids(messages: Iterable[Message]) -> set[CallId]:
 def drop_unpaired_calls(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
     """Return the messages without unpaired calls and results.
 
-    These are calls that have no result, except open calls, and results that have no call.
+    Unpaired are calls without a result, except open calls, and results without a call.
     """
     answered = {message.call_id for message in messages if isinstance(message, ToolMessage)} | set(open_calls)
     remaining = [rest for message in messages if (rest := _without_open_calls(message, answered)) is not None]

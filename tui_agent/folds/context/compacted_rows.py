@@ -1,4 +1,4 @@
-"""Rows of the screen that lists a history's removed messages: each message with its turn and its form in the context."""
+"""Rows of the screen that lists the messages of a history, with each message's turn and its form in the context."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -42,11 +42,14 @@ class MessageRow:
     """A row for one message of a history. `place` is the message's form in the context:
 
     - `summary`: replaced by a summary.
-    - `line`: replaced by one line about its artifact.
+
+    - `line`: replaced by one line that names an artifact.
+
     - `back`: restored as a quotation.
+
     - `here`: unchanged.
 
-    `tokens` were counted when the message was first sent; for a message never sent, they are estimated.
+    `tokens` were counted when the message was first sent. For a message that was never sent, they are estimated.
     """
 
     seq: int
@@ -69,7 +72,7 @@ class CompactedView:
     items: tuple[MessageRow, ...]
     compaction: int | None
     present_items: tuple[MessageRow, ...] = ()
-    """Messages that are in the context in their original form and can be pinned: text and results."""
+    """Messages that are in the context in their original form and that the user can pin: texts and results."""
 
 
 class CountedTokens:
@@ -95,7 +98,7 @@ class CountedTokens:
         return True
 
     def tokens_of(self, seq: int, index: int) -> int | None:
-        """Return the number of tokens of a message; None if the message was not sent.
+        """Return the number of tokens of a message. Return None if the message was not sent.
 
         `index` is the message's position among the messages of the event `seq`.
         """
@@ -116,7 +119,10 @@ class CallNames:
         return True
 
     def name_of(self, call: ToolCallPart) -> str:
-        """Return the name of a call; if the call was never accepted, its tool and first argument."""
+        """Return the name of a call as the transcript shows it.
+
+        For a call that was never accepted, the name is the tool and the first argument.
+        """
         return self._names.get(call.call_id) or f"{call.name} {_first_argument(call)}".strip()
 
 
@@ -161,7 +167,7 @@ def compacted_view(
 def _describe(
     message: Message, calls: CallNames, *, is_user_text: bool
 ) -> tuple[str, str, tuple[LongText, ...]]:
-    """Return a message's sender, the beginning of its text, and its texts in full."""
+    """Return a message's sender, the beginning of its text, and all its texts."""
     match message:
         case UserMessage(content=content, origin=origin):
             sender = "note" if origin == "prompt" and not is_user_text else _SENDERS[origin]
@@ -189,7 +195,7 @@ def _first_argument(call: ToolCallPart) -> str:
 def _is_pinnable(message: Message) -> bool:
     """Return True if the user can pin the message: a text or a result.
 
-    Calls are pinned with their results, and the program's own messages are added again anyway.
+    A call is pinned with its result. The program's own messages are always added again, so they need no pin.
     """
     match message:
         case UserMessage(origin=kind):
@@ -203,7 +209,7 @@ def _is_pinnable(message: Message) -> bool:
 
 
 def _has_only_calls(message: Message) -> bool:
-    """Return True for an answer without text, whose calls are shown in the rows of their results."""
+    """Return True for an answer without text. The calls of such an answer are shown in the rows of their results."""
     if not isinstance(message, AssistantMessage):
         return False
     return not any(isinstance(part, TextPart) and text_preview(part.text).strip() for part in message.parts)

@@ -1,7 +1,7 @@
 """The instruction files (AGENTS.md) of an agent, including files that are added to the conversation later.
 
-Invariant: pure. Files added later do not change the beginning of an agent's prompt: they are in its history, as a
-message of the event that added them.
+Invariant: all functions are pure. A file that is added later does not change the beginning of an agent's prompt: it is
+in the agent's history, as a message of the event that added it.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,9 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionScope, InstructionsLoaded
 from tui_agent.protocol.parts import Content, TextContent
 
-TRUNCATION_NOTE = "it is too long to include here, and the rest applies too. Read the rest before you work."
+TRUNCATION_NOTE = (
+    "it is too long to be included in full, and the rest applies too. Read the rest before you work."
+)
 _JOINED = (
     "[The program adds this file because it applies where you work now. It is not part of the user's message; follow it "
     "like the user's and the project's instructions.]"
@@ -22,8 +24,8 @@ _JOINED = (
 class AgentInstructions:
     """The instructions of one agent.
 
-    `files` are in order of application, the outermost folder first. `joined` maps the path of each file added later
-    to the event of its message. `notes` describe files that were left out.
+    `files` are in order of application, the outermost folder first. `joined` has the path of each file that was added
+    later, with the event of the file's message. `notes` describe files that were left out.
     """
 
     files: tuple[InstructionFile, ...] = ()
@@ -44,30 +46,30 @@ class AgentInstructions:
         )
 
     def for_delegate(self) -> "AgentInstructions":
-        """Return the instructions for a new delegate, whose prompt contains all files from the start."""
+        """Return the instructions for a new delegate. The delegate's prompt contains all files from the start."""
         return replace(self, joined={}, notes=())
 
 
 def instruction_heading(path: str, scope: InstructionScope) -> str:
-    """Return the heading for the text of an instruction file. It says for which files the text has precedence."""
+    """Return the heading for the text of an instruction file. The heading says which files the text applies to."""
     if scope == "user":
         return "# Instructions of the user, for every project"
     if scope == "project":
         return f"# Instructions from {path}, for the whole workspace"
     folder = path.rpartition("/")[0] or "."
     return (
-        f"# Instructions from {path}, for everything below {folder}/\n\n[For files below {folder}/ they take precedence "
-        "over those of every folder above it and over the user's own.]"
+        f"# Instructions from {path}, for everything below {folder}/\n\n[For files below {folder}/ these instructions "
+        "take precedence over those of all parent folders and over the user's own.]"
     )
 
 
 def truncation_note(file: InstructionFile) -> str:
-    """Return the note after the text of an instruction file that was cut off; empty if the text is complete."""
+    """Return the note that follows the text of an instruction file. Empty if the text is complete."""
     return f"[{file.path} continues: {TRUNCATION_NOTE}]" if file.truncated else ""
 
 
 def joined_content(payload: InstructionsLoaded) -> tuple[Content, ...]:
-    """Return the message about instruction files that were added to the conversation, or that do not apply any more."""
+    """Return the message about instruction files that were added to the conversation or that no longer apply."""
     if payload.trigger != "nested" or not (payload.files or payload.removed):
         return ()
     pieces = list[Content]()

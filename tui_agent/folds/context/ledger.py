@@ -1,7 +1,7 @@
 """The content of the context by message, tool and file, and the requests that sent this content.
 
-Invariant: every message is counted once, when a request first contains it. Its tokens are estimated, then scaled like
-the total of the newest request.
+Invariant: every message is counted once, when a request first contains it. The tokens of a message are estimated, and
+then scaled like the total of the newest request.
 """
 
 from collections.abc import Iterable, Mapping
@@ -51,7 +51,10 @@ TAKES = (
 
 @dataclass(frozen=True, slots=True)
 class LedgerMessage:
-    """A message of the context. `seq` is its event; `sender` is `you`, `answer`, `summary`, … or a tool's name."""
+    """A message of the context.
+
+    `seq` is the number of its event. `sender` is `you`, `answer`, `summary`, … or the name of a tool.
+    """
 
     seq: int
     sender: str
@@ -62,7 +65,7 @@ class LedgerMessage:
 
 @dataclass(frozen=True, slots=True)
 class LedgerSum:
-    """The total of all messages of one tool or file."""
+    """The total of all messages of one tool, or about one file."""
 
     name: str
     count: int
@@ -71,10 +74,11 @@ class LedgerSum:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRequest:
-    """A request of the main agent. `sections` maps each section to its tokens, and `chars` maps it to its characters.
+    """A request of the main agent.
 
-    `input_tokens`, `cached_tokens` and `cost_usd` are the provider's figures; None until the provider answers.
-    `cache_miss_reason` says why part of the previous request was not read from the cache; empty if all of it was.
+    `sections` are the tokens of each section, and `chars` the characters. `input_tokens`, `cached_tokens` and
+    `cost_usd` are the provider's figures; None until the provider answers. `cache_miss_reason` is the reason why part
+    of the previous request was not read from the cache; empty if all of it was read.
     """
 
     request_id: RequestId
@@ -90,7 +94,7 @@ class LedgerRequest:
 
 @dataclass(frozen=True, slots=True)
 class LedgerView:
-    """The content of the context as messages and totals, largest first, and its requests, oldest first."""
+    """The content of the context as messages and totals, largest first, and the requests, oldest first."""
 
     messages: tuple[LedgerMessage, ...] = ()
     tools: tuple[LedgerSum, ...] = ()
@@ -98,9 +102,10 @@ class LedgerView:
     requests: tuple[LedgerRequest, ...] = ()
 
     def scaled(self, total: int) -> "LedgerView":
-        """Return the ledger with message sizes that add up to `total`, the tokens of the meter's conversation.
+        """Return the ledger with the sizes of messages scaled to add up to `total`.
 
-        The texts that the meter counts in sections of their own, the map and instructions, keep their sizes.
+        `total` is the number of tokens that the context meter shows for the conversation. The repository map and
+        instructions have their own sections in the meter, so their sizes are not scaled.
         """
         conversation = [message for message in self.messages if message.sender not in _OWN_SECTION_SENDERS]
         sizes = scale_to_total([message.tokens for message in conversation], total)
@@ -111,7 +116,7 @@ class LedgerView:
         return _ledger_view(messages, self.requests)
 
     def difference(self, before: int, after: int) -> dict[SectionName, int]:
-        """Return the growth in tokens of each section between two requests, without unchanged sections.
+        """Return the growth in tokens of each section between two requests. Unchanged sections are left out.
 
         `before` and `after` are indexes of `requests`. The growth is computed from characters, because the tokens of
         unchanged text may be counted differently.
@@ -134,18 +139,18 @@ _OTHER_SOURCE = _Source("other", "")
 _INSTRUCTIONS, _REPO_MAP = "instructions", "repo map"
 _OWN_SECTION_SENDERS = frozenset({_INSTRUCTIONS, _REPO_MAP})
 _CACHE_MISS = "nothing in the provider's cache"
-"""The reason for a cache miss if the request starts like the last one. The cache entry has probably expired."""
+"""The reason for a cache miss of a request that starts like the previous one. The cache entry probably expired."""
 _PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
 _EXPECTED_CACHE_SHARE = 0.8
-"""Minimum share of the unchanged tokens that the provider reads from its cache at a cache hit."""
+"""Minimum share of the unchanged tokens that must come from the cache to count as a cache hit."""
 _CACHE_BLOCK_TOKENS = 1_024
-"""Tokens that may be missing even on a cache hit, because caches store whole blocks of this size."""
+"""Tokens that may be missing even on a cache hit, because a cache stores whole blocks of this size."""
 
 
 class Ledger:
     """Builds the ledger of the context from the events of the main agent.
 
-    It uses the manifests of requests, and the events that are the sources of messages.
+    It uses the manifests of requests, and the events from which messages are made.
     """
 
     def __init__(self) -> None:
@@ -228,7 +233,7 @@ class Ledger:
     def _restore(self, seq: int, restored: ContextRestored) -> None:
         """Add the restored messages with the sender, subject and path that they had before.
 
-        A message restored as a quotation is at the event `seq`.
+        A message that was restored as a quotation belongs to the event `seq`.
         """
         removed = dict(self._removed)
         if restored.compaction is not None:
@@ -295,7 +300,7 @@ class Ledger:
         )
 
     def view(self) -> LedgerView:
-        """Return the ledger as of the newest request and its answer. It is computed when this method is called."""
+        """Return the ledger as of the newest request and its answer. It is computed by this call."""
         if self._view is None:
             messages = (
                 LedgerMessage(seq, source.sender, source.subject, round(tokens * self._ratio), source.path)
@@ -313,7 +318,7 @@ def _ledger_view(messages: Iterable[LedgerMessage], requests: tuple[LedgerReques
 
 
 def _section_change(old: LedgerRequest, new: LedgerRequest, name: SectionName) -> int:
-    """Return the change of a section in tokens, computed with the tokens per character of the larger version."""
+    """Return the growth of a section in tokens, computed with the tokens per character of the larger version."""
     change = new.chars.get(name, 0) - old.chars.get(name, 0)
     larger = new if change > 0 else old
     chars = larger.chars.get(name, 0)

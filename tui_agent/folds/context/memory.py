@@ -1,6 +1,7 @@
 """The working memory of a task: applies updates to its blocks, and formats them as text for the user and the model.
 
-Invariant: pure; the size is limited. A verified fact is marked if a file that it depends on has changed since.
+Invariant: all functions are pure, and the size is limited. A fact is marked as outdated if a file on which the fact
+depends has changed since.
 """
 
 import re
@@ -22,33 +23,36 @@ TITLES: Final = {
     "verified_facts": "Verified facts",
     "open_questions": "Open questions",
 }
-"""The blocks of the memory in order, with their titles."""
+"""Titles of the blocks of the memory, in order."""
 
 MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
 """Maximum number of items in each block that grows. The oldest items are dropped."""
 MAX_CHANGED_FILES: Final = 200
 MAX_FILE_STATES: Final = 7
-"""Number of newest states of a changed file that are stored, in addition to its first state."""
+"""Maximum number of the newest states of a changed file that are stored. The first state is stored too."""
 DIGEST_CHARS: Final = 12
 FileState: TypeAlias = tuple[str, int, int]
-"""A state of a file: the beginning of its digest, and the lines that the agent had added and removed by then."""
+"""A state of a file: the start of its digest, and the numbers of lines that the agent had added and removed by then."""
 _PLACES_SUFFIX = re.compile(r" \[([^\[\]]*)\]$")
 _CHANGED_SUFFIX = " was changed since"
 _NOTE_START = re.compile(r"; (?=\S)")
 
 
 def command_fact(command: str, result: str) -> str:
-    """Return the fact that a command failed or passed, as a text. Such a fact depends on all files."""
+    """Return the text of the fact that a command failed or passed. Such a fact depends on all files."""
     return f"`{command}` {result}"
 
 
 def fact_with_places(fact: str, places: Sequence[str]) -> str:
-    """Return a fact about these places in the source, such as `src/app.py:10-24`."""
+    """Return the text of a fact about locations in the source, such as `src/app.py:10-24`."""
     return f"{fact} [{', '.join(places)}]"
 
 
 def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
-    """Return the memory after an update: first new blocks, then removed items, then items appended to lists."""
+    """Return the memory after an update.
+
+    Blocks are replaced first; then items are removed from lists; then items are appended.
+    """
     updated: JsonMap = {**memory, **update.blocks}
     for block in {**update.removed, **update.appended}:
         replaced = {*update.removed.get(block, ()), *update.appended.get(block, ())}
@@ -66,7 +70,7 @@ def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
 def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
     """Return the memory after a file changed.
 
-    The file's new state is added, and facts that depend on the file are marked as outdated.
+    The new state of the file is added, and facts that depend on the file are marked as outdated.
     """
     updated: JsonMap = {**memory}
     path, summary = change.path, memory.get("patch_summary")
@@ -93,7 +97,7 @@ def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
 
 
 def strip_change_note(fact: str) -> str:
-    """Return a fact without the note `; … was changed since`, which marks the fact as outdated."""
+    """Return a fact without the note `; … was changed since`, which marks an outdated fact."""
     return _NOTE_START.split(fact, maxsplit=1)[0] if fact.endswith(_CHANGED_SUFFIX) else fact
 
 
@@ -125,7 +129,7 @@ def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
 
 
 def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
-    """Return the newest `most` items; None means all. Facts that are marked as outdated are dropped first."""
+    """Return the newest `most` items (None: all). Facts that are marked as outdated are dropped first."""
     if most is None or len(items) <= most:
         return items
     outdated = [item for item in items if strip_change_note(item) != item][: len(items) - most]
@@ -133,7 +137,7 @@ def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
 
 
 def _depends_on(fact: str, path: str) -> bool:
-    """Return True if a fact depends on this file and is not yet marked as outdated."""
+    """Return True if a fact depends on this file and is not marked as outdated yet."""
     if strip_change_note(fact) != fact:
         return False
     places = _PLACES_SUFFIX.search(fact)
@@ -158,7 +162,7 @@ def _file_states(value: JsonValue) -> list[FileState]:
 def _add_state(states: Sequence[FileState], change: FileChanged) -> Sequence[FileState]:
     """Return the states of a file after a change.
 
-    If its content is an earlier one again, all later states are dropped.
+    If the file's content is that of an earlier state, all later states are dropped.
     """
     digest = (change.disk_sha256_after or "")[:DIGEST_CHARS]
     if len(states) == 1:

@@ -1,7 +1,7 @@
 """The context meter: the size of the context and of its sections, relative to the model's window.
 
-Limits (fractions of the window): warning from 0.32 (off below 0.28), soft limit 0.40, error from 0.80,
-compaction at 0.85.
+Limits, as fractions of the window: warning from 0.32 (until below 0.28), soft limit 0.40, error from 0.80, compaction
+at 0.85.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,18 +36,18 @@ SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = 0.40, 0.80, 0.85
 
 
 ASSUMED_WINDOW = 128_000
-"""Window in tokens assumed for a model whose window is unknown.
+"""Window in tokens that is assumed if a model's window is unknown.
 
-Without it, no limit would ever apply to such a model.
+Without an assumed window, no limit would apply to such a model.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class MeterSection:
-    """A section of the context of `chars` characters. `name` is shown on the screen: system, tools, repo map, …
+    """A section of the context.
 
-    `budget` is the section's maximum in tokens if not everything fits; None means unlimited. `rule` is the reason why
-    the section is incomplete.
+    `name` is shown on the screen: system, tools, repo map, … `budget` is the section's maximum in tokens if not
+    everything fits; None means unlimited. `rule` is the reason why the section is incomplete.
     """
 
     name: str
@@ -68,10 +68,9 @@ class ContextMeterView:
     """The fill level of the context: `used` tokens of `window` tokens.
 
     `used` and `sections` include the newest answer. `window` is 0 before there is a model; `assumed` is True if the
-    model's own window is unknown. `estimated` is True until the provider's own figure arrives. `next_cost_usd`
-    forecasts the cost of the next turn's first request.
-    `cache_breaks` counts requests whose beginning changed, which made the provider's cache useless; `cache_break` names
-    the sections that changed in the newest of these requests.
+    model's own window is unknown. `estimated` is True until the provider's own figure arrives. `next_cost_usd` is the
+    expected cost of the next turn's first request. `cache_breaks` counts the requests whose beginning changed, so that
+    the provider's cache was useless. `cache_break` names the sections that changed in the newest of these requests.
     """
 
     used: int = 0
@@ -87,9 +86,9 @@ class ContextMeterView:
     window_inferred: bool = False
     """True if `window` was inferred from a provider's refusal."""
     compaction_fraction: float = COMPACT_FRACTION
-    """Fraction of the window from which old turns are summarised; 0 means never automatically."""
+    """Fraction of the window from which old turns are summarised. 0 means never automatically."""
     input_budget: int | None = None
-    """Tokens available to the newest request."""
+    """The tokens that were available to the newest request."""
 
     @property
     def message_tokens(self) -> int:
@@ -134,16 +133,16 @@ _SECTIONS_WITHOUT_MESSAGES = STABLE_SECTIONS | {SECTION_LABELS["working_memory"]
 def compaction_threshold(window: int, answer: int, share: float = COMPACT_FRACTION) -> float:
     """Return the number of tokens from which old turns are summarised.
 
-    This is `share` of the window, or less if an answer of `answer` tokens needs the space, but at least half of the
+    This is `share` of the window. It is less if an answer of `answer` tokens needs the space, but at least half of the
     window.
     """
     return min(share * window, max(window - answer, window / 2))
 
 
 def estimate_partial_answer(failure: ModelFailed) -> int:
-    """Return the tokens of an answer that the user stopped, at four characters each; 0 for any other failure.
+    """Return the tokens of an answer that the user stopped, estimated at four characters per token.
 
-    Only a stopped answer stays in the conversation.
+    Returns 0 for any other failure, because only a stopped answer stays in the conversation.
     """
     return text_size(failure.partial) // 4 if failure.fault == "cancelled" else 0
 
@@ -166,8 +165,8 @@ TAKES = (
 class MeterState:
     """The complete state of a meter, for a snapshot.
 
-    `is_named` is True once there is a model. `max_answer` is the maximum length of its answer in tokens;
-    `previous_tokens` is the size of the request before the newest request, as counted by the provider.
+    `is_named` is True if a model was chosen. `max_answer` is the maximum tokens of the model's answer.
+    `previous_tokens` is the size of the request before the newest one, as counted by the provider.
     """
 
     window: int = 0
@@ -187,13 +186,13 @@ class MeterState:
     previous_tokens: int = 0
     window_inferred: bool = False
     stable: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The characters and tokens of each stable section, from the first counted request with its present text."""
+    """The characters and tokens of each stable section, from the first counted request with the current text."""
 
 
 class ContextMeter:
     """Computes the fill level of the context from the main agent's manifests and the provider's token counts.
 
-    It continues from `state`, if given.
+    With `state`, it continues from that state.
     """
 
     def __init__(self, state: MeterState | None = None) -> None:
@@ -205,12 +204,12 @@ class ContextMeter:
         self._view: ContextMeterView | None = None
 
     def dump_state(self) -> MeterState:
-        """Return the state for a snapshot. It is not a copy: later events change it."""
+        """Return the state for a snapshot. The state is not a copy: later events change it."""
         self._compute_sections()
         return self._state
 
     def set_compaction_share(self, share: float) -> None:
-        """Set the share of the window from which old turns are summarised (0: never automatically)."""
+        """Set the fraction of the window from which old turns are summarised (0: never automatically)."""
         if share != self._share:
             self._share, self._view = share, None
 
@@ -291,7 +290,7 @@ class ContextMeter:
     def _compute_sections(self) -> None:
         """Compute the sections of the newest manifest.
 
-        This is done only when they are needed, which is rare while a log is folded.
+        This is delayed until the sections are needed, which is rare while a log is folded.
         """
         state = self._state
         packed, self._pending_manifest = self._pending_manifest, None
@@ -302,7 +301,10 @@ class ContextMeter:
             state.sections = _fit_sections(state.sections, used, state.stable)
 
     def _keep_stable_sections(self) -> None:
-        """Fix the token count of each stable section with new text. Counts of later requests do not change it."""
+        """Store the token counts of those stable sections whose text has changed.
+
+        The counts of later requests do not change a stored count.
+        """
         state, packed = self._state, self._state.manifest
         sections = packed.sections if packed is not None else ()
         names = {SECTION_LABELS[section.name]: section.chars for section in sections}
@@ -355,7 +357,7 @@ class ContextMeter:
         return self._used() / limit if limit else 0.0
 
     def _used(self) -> int:
-        """Return the tokens of the newest request and of its answer, which every later request contains."""
+        """Return the tokens of the newest request and its answer. Every later request contains both."""
         return self._state.used + self._state.usage.output_tokens
 
     def _sections_with_answer(self) -> tuple[MeterSection, ...]:
@@ -374,7 +376,7 @@ class ContextMeter:
     def _cached_share(self) -> float:
         """Return the share of tokens that came from the provider's cache.
 
-        Only tokens that the newest request has in common with the previous one are counted.
+        Only the tokens that the newest request shares with the previous request count.
         """
         usage = self._state.usage
         common = min(self._state.previous_tokens or usage.input_tokens, usage.input_tokens)
@@ -383,8 +385,8 @@ class ContextMeter:
     def _forecast(self, new: int) -> float | None:
         """Return the expected cost in USD of the next turn's first request.
 
-        It assumes that the cache serves the same share as for the newest request, that the newest answer
-        (`new` tokens) is not cached, and that the next answer is as long.
+        The assumptions: the cache serves the same share as for the newest request, the newest answer (`new` tokens) is
+        not cached, and the next answer is as long as the newest one.
         """
         model = self._state.model
         if model is None or model.input_price is None:
@@ -434,7 +436,8 @@ def _subtract_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[Met
 def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
     """Return the level for a fraction of the window.
 
-    To avoid flicker, the level returns to `below` only at `WARN_OFF_FRACTION`, a lower limit than that of `near`.
+    The level returns to `below` only at `WARN_OFF_FRACTION`, which is lower than the limit for `near`. This prevents
+    flicker.
     """
     if fraction >= CRITICAL_FRACTION:
         return "compaction"
@@ -448,7 +451,10 @@ def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
 def _fit_sections(
     sections: Sequence[MeterSection], total: int, stable: Mapping[str, tuple[int, int]]
 ) -> tuple[MeterSection, ...]:
-    """Return the sections scaled to add up to `total`. Stable sections keep the tokens in `stable`, if there is room."""
+    """Return the sections scaled to add up to `total`.
+
+    If there is room, stable sections keep the tokens in `stable`.
+    """
     kept = {
         item.name: stable[item.name][1]
         for item in sections
@@ -468,7 +474,7 @@ def _scale_sections(sections: Sequence[MeterSection], total: int) -> tuple[Meter
 
 
 def scale_to_total(parts: Sequence[int], total: int) -> list[int]:
-    """Return integers in the proportion of `parts` that add up to `total` (largest remainder method)."""
+    """Return integers that add up to `total`, in proportion to `parts` (largest remainder method)."""
     parts_sum = sum(parts)
     if parts_sum in (0, total):
         return list(parts)

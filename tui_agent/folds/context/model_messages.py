@@ -1,7 +1,7 @@
-"""The history that one agent's model sees.
+"""The history of one agent, as sent to the agent's model.
 
-Invariant: whenever no call is open, the history is valid for a request: each call of an answer is followed by exactly
-one result, and messages sent meanwhile come after the results.
+Invariant: while no call is open, the history is valid for a request: each call of an answer is followed by exactly one
+result, and messages that were sent while calls ran come after the results.
 """
 
 import json
@@ -60,8 +60,9 @@ class History:
     """The complete state of a history of messages, for the handlers of events and for a snapshot.
 
     `late` messages wait at the end for the next request. `task` is the index of a delegate's task until the message
-    that starts its turn replaces it. `answers` counts all answers, including summarised ones. `opening` is the first
-    text of the conversation: the user's message or a delegate's task. `removed` are the messages that can be restored.
+    that starts the delegate's turn replaces it. `answers` counts all answers, including summarised ones. `opening` is
+    the first text of the conversation: the user's message or a delegate's task. `removed` are the messages that can be
+    restored.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -75,18 +76,18 @@ class History:
     was_interrupted: bool = False
     """True if the running turn was left open by an earlier run."""
     is_fork_start: bool = False
-    """True until the first turn of a fork starts. A turn that ends before then was only cut off by the fork."""
+    """True until the first turn of a fork starts. A turn that ends before that was cut off by the fork."""
 
     def add(self, message: Message) -> None:
-        """Append a user message. While calls are open, it waits until after their results."""
+        """Append a user message. While calls are open, the message waits; it then follows their results."""
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:
-        """Append a note. It comes before waiting messages, or after them while calls are open."""
+        """Append a note before the waiting messages. While calls are open, append it after the waiting messages."""
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
     def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
-        """Add the model's answer and open its calls; return False if the answer is empty."""
+        """Add the model's answer and open its calls. Return False if the answer is empty."""
         profile = self.profiles.pop(request_id, "")
         if not parts:
             return False
@@ -96,9 +97,10 @@ class History:
         return True
 
     def note_continuation(self) -> bool:
-        """Update the note about an interruption: the agent now continues or, if calls are open, the program crashed.
+        """Replace the note about an interruption because the agent continues.
 
-        Return False if the newest message is not a note about an interruption.
+        While calls are open, the new note says that the program crashed. Returns False if the newest message is not a
+        note about an interruption.
         """
         messages = self.late if self.open_calls else self.messages
         index = next(
@@ -112,7 +114,10 @@ class History:
         return True
 
     def restore(self, seqs: Collection[int], compaction: int | None, seq: int) -> None:
-        """Restore the messages of events `seqs`; if `compaction` is given, all messages that it removed."""
+        """Restore the messages of the events `seqs`.
+
+        If `compaction` is given, restore all messages that this compaction removed instead.
+        """
         if compaction is not None:
             self.messages = self.removed.undo(self.messages, compaction, self.open_calls)
             return
@@ -122,10 +127,10 @@ class History:
 
 
 class ModelMessages:
-    """Builds the history that one agent's model sees from the agent's events. It continues from `history`, if given.
+    """Builds the history of one agent, as sent to the agent's model, from the agent's events.
 
-    Messages that arrive while calls run (`user.steered`, a shell command) wait at the end of the view; the next
-    `model.requested` moves them into place.
+    With `history`, it continues from that state. Messages that arrive while calls run (`user.steered`, a shell command)
+    wait at the end of the view. The next `model.requested` moves them into place.
     """
 
     def __init__(self, agent: AgentId = MAIN_AGENT, history: History | None = None) -> None:
@@ -149,7 +154,7 @@ class ModelMessages:
         return changed
 
     def view(self) -> tuple[Message, ...]:
-        """Return the history from its beginning (or the newest summary) up to the messages that wait to be sent."""
+        """Return the history from its beginning or newest summary, with the messages that wait to be sent."""
         if self._view is None:
             self._view = (*self.history.messages, *self.history.late)
         return self._view
@@ -177,9 +182,9 @@ def _message_content(text: LongText, attachments: tuple[ImageContent, ...]) -> t
 
 
 def _mention_messages(mentions: tuple[Mention, ...], seq: int) -> list[UserMessage]:
-    """Return the contents of mentions as a message of their own.
+    """Return the contents of mentions as a separate message.
 
-    That message may be shortened, but the user's own text may not.
+    This message may be shortened, but the user's own text may not.
     """
     pieces: list[Content] = []
     for mention in mentions:
@@ -241,7 +246,7 @@ def _on_hook_ran(history: History, ev: Envelope, payload: HookRan) -> None:
 def _hook_pieces(payload: HookRan) -> Iterator[TextContent]:
     """Yield notes for the model about the effect of a hook.
 
-    The reason for a refusal is left out, because it is in the call's own result.
+    The reason for a refusal is left out, because the call's result contains it.
     """
     event_name = payload.event.replace("_", " ")
     if payload.arguments_changed:
@@ -339,9 +344,9 @@ def _on_model_failed(history: History, ev: Envelope, payload: ModelFailed) -> bo
 
 
 def _is_job_note(message: Message, job: str) -> bool:
-    """Return True if the message is the note on the end of a job.
+    """Return True if the message is the note about the end of a job.
 
-    `job` is the start of the job's id; if it is empty, the note may be about any job.
+    `job` is the start of the job's id; if it is empty, any job matches.
     """
     first = message.content[0] if isinstance(message, UserMessage) and message.content else None
     text = first.text if isinstance(first, TextContent) else ""
@@ -381,7 +386,7 @@ def _on_tool_finished(history: History, ev: Envelope, payload: ToolFinished) -> 
 
 
 def _artifact_id(end: ToolFinished) -> str:
-    """Return the id of the artifact that stores the full result, or from which the result was read."""
+    """Return the id of the artifact with the full result, or of the artifact that the call read."""
     if end.artifact is not None:
         return end.artifact.id
     artifact_id = end.data.get("artifact_id")

@@ -1,6 +1,6 @@
-"""Ratios between a provider's token counts and ours, for each model and tokenizer.
+"""Ratios between a provider's token counts and our own, for each model and tokenizer.
 
-Invariant: learned from the log alone, so that a later run of a session makes the same estimates as an earlier run.
+Invariant: the ratios are computed from the log alone, so that all runs of a session make the same estimates.
 """
 
 from collections.abc import Mapping
@@ -14,23 +14,23 @@ from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 _SMOOTHING: Final = 0.3
 _MIN_RATIO, _MAX_RATIO = 0.4, 2.5
 _MIN_TOKENS: Final = 100
-"""Minimum token count that is used for the ratio; smaller counts are too inaccurate."""
+"""Minimum token count from which a ratio is computed. Ratios of smaller counts are inaccurate."""
 
 
 class Calibration:
-    """Compares the token counts of providers with ours, for the requests of all agents.
+    """Compares the token counts of providers with our own counts, for the requests of all agents.
 
-    The main agent's requests have a ratio of their own: a subtask's requests consist of other content (mostly tool
-    definitions, which some servers do not count), so their ratio is used only until the main agent has one.
+    The main agent has its own ratio. Requests of subtasks consist mostly of tool definitions, which some servers do not
+    count; the ratio of subtasks is used only until the main agent has a ratio.
 
-    The ratio is an exponential moving average of the provider's count divided by ours. It starts at 1 and stays between
-    0.4 and 2.5, so that a single odd count cannot spoil it.
+    A ratio is an exponential moving average of the provider's count divided by our own. It starts at 1 and stays
+    between 0.4 and 2.5, so that a single wrong count has little effect.
     """
 
     def __init__(self, ratios: Mapping[str, float] | None = None) -> None:
         self.ratios: dict[str, float] = dict(ratios or {})
         self._counted: dict[RequestId, tuple[str, int]] = {}
-        """The open requests, each with the name of the tokenizer and the tokens that it counted."""
+        """The open requests, each with the name of the tokenizer and the tokenizer's token count."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:
@@ -58,7 +58,7 @@ class Calibration:
         return True
 
     def ratio(self, model: str, tokenizer: str) -> float:
-        """Return the factor from a token count by `tokenizer` to the count that the provider reports for this model."""
+        """Return the factor from a token count by `tokenizer` to the provider's count for this model."""
         others = self.ratios.get(_key(model, tokenizer, False), 1.0)
         return self.ratios.get(_key(model, tokenizer, True), others)
 

@@ -1,7 +1,7 @@
 """Summaries of a session's turns, and a short text of all summaries with which a new session starts.
 
-Invariant: built from recorded text only, without a model. The text has at most `MAX_CHARS` characters, no turn is
-longer than its detail level allows, and the text fits in one line of a log.
+Invariant: the summaries are built from recorded text, without a model. The text has at most `MAX_CHARS` characters and
+fits in one line of a log. No turn is longer than its detail level allows.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,9 +24,9 @@ from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_CHARS: Final = 6_000
 MAX_BYTES: Final = 7_600
-"""Maximum UTF-8 bytes of the text with all summaries: below the size at which a log moves a text into a blob."""
+"""Maximum UTF-8 bytes of the text with all summaries. A longer text would be stored in a blob."""
 MAX_CARRIED_CHARS: Final = 900
-"""Maximum length in characters of the summary with which the session itself started."""
+"""Maximum characters of the summary with which the session itself started."""
 _MAX_TEXT_CHARS = 1_200
 _DONE = ("completed", "verified", "abandoned")
 
@@ -52,9 +52,10 @@ _HEAD_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class TurnSummary:
-    """The summary of one turn. `files` are (path, lines added, lines removed).
+    """The summary of one turn.
 
-    `tests` and `errors` are sentences, the newest last. `prompt` is empty if the turn continued without a new message.
+    `files` are (path, lines added, lines removed). `tests` and `errors` are sentences, newest last. `prompt` is empty
+    if the turn continued without a new message.
     """
 
     turn: int
@@ -69,7 +70,7 @@ class TurnSummary:
 class TurnSummariesView:
     """The summaries of a session's turns, in the order in which the turns ran.
 
-    `open_tasks` are the unfinished todos; `earlier_summary` is the summary that the session started with.
+    `open_tasks` are the unfinished todo items. `earlier_summary` is the summary with which the session started.
     """
 
     turns: tuple[TurnSummary, ...] = ()
@@ -88,7 +89,7 @@ class _Turn:
     errors: list[str] = field(default_factory=list)
 
     def add(self, payload: Payload, *, is_main: bool) -> bool:
-        """Add an event of the turn to the summary. Return False if the summary ignores the event."""
+        """Add an event of the turn to the summary. Return False if the event does not change the summary."""
         match payload:
             case UserSteered(text=text):
                 self.asked.append(_clip_text(text))
@@ -149,7 +150,7 @@ class TurnSummaries:
         return True
 
     def view(self) -> TurnSummariesView:
-        """Return the summaries of all turns so far, with one for a message that was never answered."""
+        """Return the summaries of all turns so far. A message that was never answered has a summary too."""
         turns = [turn.summary() for turn in self._turns]
         if self._waiting:
             number = turns[-1].turn + 1 if turns else 1
@@ -176,10 +177,10 @@ def _describe_test(test: TestFinished) -> str:
 
 
 def summary_text(view: TurnSummariesView, session: str) -> str:
-    """Return the summary of a session for a new session, in Markdown; empty if there were no turns.
+    """Return the summary of a session for a new session, in Markdown. Empty if there were no turns.
 
-    The newest turn is described in detail, the `RECENT_TURNS` before it briefly, older ones in one line. A
-    turn that does not fit gets less detail; if the text is still too long, the oldest turns are left out.
+    The newest turn is described in detail, the `RECENT_TURNS` turns before it briefly, and older turns in one line. A
+    turn that does not fit gets less detail. If the text is still too long, the oldest turns are left out.
     """
     if not view.turns and not view.earlier_summary:
         return ""
@@ -196,7 +197,10 @@ def summary_text(view: TurnSummariesView, session: str) -> str:
 
 
 def _fit_turn(turn: TurnSummary, age: int, others: Sequence[str]) -> str | None:
-    """Return a turn's summary in as much detail as the turn's age and the space allow; None if nothing fits."""
+    """Return a turn's summary, with as much detail as the turn's age and the space allow.
+
+    Return None if no summary fits.
+    """
     details = (NEWEST_DETAIL, RECENT_DETAIL, OLD_DETAIL)[0 if age == 0 else 1 if age <= RECENT_TURNS else 2 :]
     used = "\n\n".join(others)
     room = MAX_CHARS - _HEAD_CHARS - len(used)
@@ -243,7 +247,10 @@ def _format_line(name: str, items: Sequence[str], most: int) -> str:
 
 
 def _join_items(items: Sequence[str], most: int, separator: str) -> str:
-    """Join as many items as fit in `most` characters and count the others. The first item is cut if needed."""
+    """Join as many items as fit in `most` characters, and count the items that do not fit.
+
+    The first item is cut if it does not fit.
+    """
     shown = [clip_line(items[0], most)]
     for item in items[1:]:
         if sum(len(text) + len(separator) for text in shown) + len(item) > most:

@@ -1,6 +1,6 @@
-"""Tool results that models still see in full, and the main agent's summaries that replaced other results.
+"""Tool results that models still get in full, and the main agent's summaries that replaced other results.
 
-Invariant: follows the log's current branch: results on an abandoned branch are not visible, and summarised results
+Invariant: only the log's current branch counts. Results on an abandoned branch are not visible, and summarised results
 are visible again once the summary is undone.
 """
 
@@ -29,18 +29,18 @@ TAKES: tuple[type[Payload], ...] = (
 
 
 _ResultChange: TypeAlias = tuple[int, AgentId, Payload | None]
-"""The seq, agent and payload of an event that may change which results are visible.
+"""The seq, the agent and the payload of an event that may change which results are visible.
 
-For the event of a result, the payload is None, because it may be large.
+For a result itself, the payload is None, because it may be large.
 """
 
 
 @dataclass(slots=True)
 class _VisibleResults:
-    """The tool results that models see, as of one event.
+    """The tool results that models get, as of one event.
 
-    `hot` are the results that models see in full. `cold` maps each other result to (the event that replaced it, True if
-    one line replaced it, its agent). `summaries` are the main agent's valid summaries with their lengths.
+    `hot` are the results in full. `cold` has for each other result the event that replaced it, True if one line
+    replaced it, and the result's agent. `summaries` are the main agent's valid summaries with their lengths.
     """
 
     hot: dict[int, AgentId] = field(default_factory=dict)
@@ -69,8 +69,9 @@ class _VisibleResults:
                 self.cold[result] = seq, by_line, agent
 
     def _restore(self, results: frozenset[int], compaction: int | None) -> None:
-        """Make results visible again: all that the event `compaction` removed, and the shortened ones of `results`.
+        """Make results visible again.
 
+        These are the results that the event `compaction` removed, and those in `results` that were reduced to one line.
         A single result that a summary replaced stays hidden, because it is restored only as a quotation.
         """
         for result, (replaced_by, by_line, agent) in list(self.cold.items()):
@@ -81,10 +82,7 @@ class _VisibleResults:
 
 
 class VisibleResults:
-    """Counts the tool results that models see in full.
-
-    It follows the removal and restoration of results, and moves of the head.
-    """
+    """Counts the tool results that models get in full."""
 
     def __init__(self) -> None:
         self._changes: list[_ResultChange] = []
@@ -93,18 +91,18 @@ class VisibleResults:
 
     @property
     def hot(self) -> int:
-        """Number of tool results that models see in full."""
+        """Number of tool results that models get in full."""
         return len(self._visible.hot)
 
     @property
     def summary_chars(self) -> int:
-        """Length of the main agent's newest valid summary in characters."""
+        """Number of characters of the main agent's newest valid summary."""
         return self._visible.summaries[-1][1] if self._visible.summaries else 0
 
     def apply(self, ev: Envelope) -> bool:
-        """Apply one event; return True if the results may have changed.
+        """Apply one event. Return True if the visible results may have changed.
 
-        After a move of the head, all results are computed again.
+        After a move of the head, all visible results are computed again.
         """
         if type(ev.payload) not in TAKES:
             return False

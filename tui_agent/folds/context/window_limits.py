@@ -1,7 +1,7 @@
 """Context windows of models, inferred from the requests that providers refused and accepted.
 
-Invariant: learned from the log alone, for all agents, so that a later run, a fork and a delegate know a window
-without a refusal of their own. A request size that was accepted once stays usable after later refusals.
+Invariant: the windows are inferred from the log alone, for all agents, so that a later run, a fork and a delegate know
+a window before a request is refused. A size that was accepted once can still be used after later refusals.
 """
 
 from collections.abc import Mapping
@@ -16,21 +16,21 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import ModelInfo
 
 BELOW_REFUSED: Final = 0.75
-"""Fraction of a refused request's size to try next, if no larger request was accepted."""
+"""Fraction of a refused request's size that is tried next, if no larger request was accepted."""
 _MIN_GAP: Final = 0.02
-"""Relative gap between accepted and refused sizes below which no size in between is tried."""
+"""Relative gap between the accepted and the refused size below which no size in between is tried."""
 _COUNT_TOLERANCE: Final = 0.98
-"""Factor that keeps accepted sizes below refused ones if the two contradict each other. Our counts are inexact."""
+"""Factor that keeps accepted sizes below refused sizes. Our inexact counts can contradict this order."""
 _ANNOUNCED_CHANGE: Final = 0.15
-"""Relative change of a window below which the change is not announced."""
+"""Relative change of a window below which the user is not told about the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class InferredWindow:
     """The known limits of one model's window, in tokens.
 
-    `accepted` is the largest accepted request, `refused` the smallest refused one (0: none), and `stated` the window
-    that the provider states, with the answer (0: not stated).
+    `accepted` is the largest accepted request and `refused` the smallest refused request (0: none). `stated` is the
+    window including the answer, as stated by the provider (0: not stated).
     """
 
     accepted: int = 0
@@ -39,51 +39,54 @@ class InferredWindow:
 
     @property
     def window(self) -> int:
-        """The window that the provider states; 0 if none is stated, or if a request that fits in it was refused."""
+        """The window that the provider stated. 0 if none was stated, or if the statement contradicts a refusal."""
         return self.stated if 0 < self.stated < self.refused else 0
 
     @property
     def tokens(self) -> int:
-        """Maximum tokens of a request; 0 if no request was refused, or if `window` is known."""
+        """Maximum tokens of a request. 0 if no request was refused, or if `window` is known."""
         if not self.refused or self.window:
             return 0
         return max(round(self.refused * BELOW_REFUSED), self.accepted)
 
     @property
     def last_resort(self) -> int:
-        """Maximum tokens of a request if the user's messages do not fit otherwise: slightly more than was accepted."""
+        """Maximum tokens of a request whose user messages need more than usual: slightly more than was accepted."""
         gap = self.refused - self.accepted
         is_small_gap = gap <= self.accepted * _MIN_GAP
         return max(self.tokens, self.accepted + gap // 4) if self.tokens and not is_small_gap else self.tokens
 
     @property
     def refusal_state(self) -> tuple[int, int]:
-        """The pair (`refused`, `stated`), which changes only when a request is refused."""
+        """The pair (`refused`, `stated`). It changes only when a request is refused."""
         return self.refused, self.stated
 
     def stated_window(self, window: int) -> int:
-        """Return the smaller of `window`, which the profile gives, and the window that the provider states.
+        """Return the window stated by the provider or by the profile (`window`), whichever is smaller.
 
-        Both include the answer; 0 means not stated.
+        Both include the answer. 0 means not stated.
         """
         return min((size for size in (window, self.window) if size), default=0)
 
     def effective_window(self, window: int) -> int:
-        """Return the number of tokens to use as the window: the smallest of `window` and the known limits.
+        """Return the number of tokens to use as the window: the smallest known limit.
 
-        `window` is the profile's value; 0 means unknown.
+        `window` is the profile's window (0: unknown).
         """
         return min((size for size in (self.stated_window(window), self.tokens) if size), default=0)
 
     def with_accepted(self, tokens: int) -> "InferredWindow":
-        """Return a copy after an accepted request of `tokens`."""
+        """Return the limits after a request of `tokens` tokens was accepted."""
         if tokens <= self.accepted:
             return self
         refused = max(self.refused, round(tokens / _COUNT_TOLERANCE)) if self.refused else 0
         return replace(self, accepted=tokens, refused=refused)
 
     def with_refused(self, tokens: int, stated: int) -> "InferredWindow":
-        """Return a copy after a refused request of `tokens`; `stated` is the window given in the refusal (0: none)."""
+        """Return the limits after a request of `tokens` tokens was refused.
+
+        `stated` is the window that the refusal states (0: none).
+        """
         accepted = min(self.accepted, round(tokens * _COUNT_TOLERANCE))
         return InferredWindow(accepted, min(self.refused or tokens, tokens), stated or self.stated)
 
@@ -105,11 +108,11 @@ class InferredWindows:
         return self.known.get(_key(model), UNKNOWN_WINDOW)
 
     def effective_window(self, model: ModelInfo) -> int:
-        """Return the number of tokens to use as the model's window; 0 if unknown."""
+        """Return the number of tokens to use as the model's window. 0 if the window is unknown."""
         return self.window_of(model).effective_window(model.window)
 
     def has_news(self, model: ModelInfo) -> bool:
-        """Return True if the model's inferred window differs noticeably from the one that was announced to the user."""
+        """Return True if the inferred window differs noticeably from the window that the user was told."""
         window, announced = self.effective_window(model), self._announced.get(model.profile, 0)
         return abs(window - announced) > _ANNOUNCED_CHANGE * window
 

@@ -19,7 +19,7 @@ from tui_agent.protocol.settings import AgentState
 class AgentNode:
     """An agent in the tree of agents.
 
-    Its calls (of models and tools), tokens and cost do not include those of its delegates.
+    The calls (of models and tools), tokens and cost of its delegates are not included.
     """
 
     id: AgentId
@@ -36,7 +36,7 @@ class AgentNode:
 
 @dataclass(frozen=True, slots=True)
 class AgentsTreeView:
-    """All agents, the main one first."""
+    """All agents of a session. The main agent is the first."""
 
     agents: tuple[AgentNode, ...] = ()
 
@@ -56,7 +56,7 @@ TAKES = (
 
 
 class AgentsTree:
-    """Builds the tree of agents with their states, calls and costs, in order of appearance."""
+    """Builds the tree of agents with their states, calls and costs. Agents are in the order in which they started."""
 
     def __init__(self) -> None:
         self._agents: dict[AgentId, AgentNode] = {}

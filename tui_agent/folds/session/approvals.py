@@ -1,4 +1,4 @@
-"""Permission requests and questions that wait for a person, oldest first."""
+"""The permission requests and questions that wait for the user, oldest first."""
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import Envelope
@@ -12,7 +12,7 @@ from tui_agent.protocol.ids import CallId, RequestId
 class ApprovalsView:
     """The permission requests and questions that wait for the user.
 
-    Each is removed when it is answered or its turn ends.
+    A request or question is removed when it is answered or its turn ends.
     """
 
     permissions: tuple[PermissionRequested, ...] = ()
@@ -24,7 +24,7 @@ TAKES = (PermissionRequested, PermissionDecided, ToolFinished, QuestionAsked, Qu
 
 
 class Approvals:
-    """Tracks the open permission requests and questions. A second request for a call replaces the first."""
+    """Tracks the open permission requests and questions. A second request for the same call replaces the first."""
 
     def __init__(self) -> None:
         self._permissions: dict[CallId, PermissionRequested] = {}

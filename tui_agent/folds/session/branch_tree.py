@@ -1,8 +1,8 @@
-"""The branches of a log as a tree: the start, the messages and the outcome of each.
+"""The branches of a log as a tree: the start, the messages and the outcome of each branch.
 
-Invariant: every record is in `own` of exactly one branch; the `path` of a branch has exactly the records that
-`folds.session.branches.stretches` returns for its last record. Work that continues at the end of a branch belongs to
-that branch. The result of a message is derived from the records up to the next message on its branch.
+Invariant: every record is in `own` of exactly one branch. The `path` of a branch has exactly the records that
+`folds.session.branches.stretches` returns for the branch's last record. Work that continues at the end of a branch
+belongs to that branch. The result of a message is derived from the records up to the next message on its branch.
 """
 
 from bisect import bisect_right
@@ -22,7 +22,7 @@ from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.unicode_text import format_count
 
 TurnState: TypeAlias = Literal["done", "failed", "stopped", "open", "empty"]
-"""State of a turn: an `open` turn has not ended; an `empty` one never started."""
+"""State of a turn. `open`: the turn has not ended. `empty`: the turn never started."""
 FAILED_ENDS: Final[frozenset[TurnEnd]] = frozenset(("rejected", "stuck", "model_error", "error"))
 
 
@@ -38,7 +38,7 @@ class Outcome:
 class TurnResult:
     """One message of the user and its result. `text` is empty if a turn continued without a new message.
 
-    `seq` is the event of the message, `last_seq` the last event before the next message. `files` are (path, lines
+    `seq` is the event of the message. `last_seq` is the last event before the next message. `files` are (path, lines
     added, lines removed).
     """
 
@@ -58,7 +58,10 @@ class TurnResult:
 
 
 def outcome_of(figures: MetricsView) -> Outcome:
-    """Return the outcome of the newest turn in these metrics. Failing tests override the agent's own report."""
+    """Return the outcome of the newest turn in these metrics.
+
+    If tests fail, the outcome is `failed`, even if the agent reported success.
+    """
     if not figures.turns:
         return Outcome("empty", "not answered")
     end = figures.last_turn_end
@@ -85,7 +88,7 @@ class TurnResultFold:
 
     @property
     def has_started(self) -> bool:
-        """True if a turn has started with this message."""
+        """True if the message has started a turn."""
         return self._turns > 0
 
     def apply(self, ev: Envelope) -> None:
@@ -97,7 +100,7 @@ class TurnResultFold:
             self._last_at = ev.time
 
     def result(self) -> TurnResult:
-        """Return the result of the message as of the last record."""
+        """Return the result of the message as of the last applied event."""
         figures = self._metrics.view()
         return TurnResult(
             seq=self._seq,
@@ -120,8 +123,7 @@ class TurnResultFold:
 class Branch:
     """One branch of a log.
 
-    `own` are the branch's own records; `path` are all records from the log's first one to the branch's last one.
-
+    `own` are the branch's own records. `path` are all records from the log's first record to the branch's last record.
     The branch starts from the branch `parent` (an index) after the event `at_seq`; both are None for the first branch.
     `current` is True for the branch that the session is on.
     """
@@ -138,12 +140,12 @@ class Branch:
 
     @property
     def first(self) -> int:
-        """The seq of the branch's first own record."""
+        """The seq of the first record in `own`."""
         return self.own[0].first
 
     @property
     def last(self) -> int:
-        """The seq of the branch's last record, from which the branch can be continued."""
+        """The seq of the branch's last record, after which the branch can continue."""
         return self.own[-1].last
 
     @property
@@ -154,7 +156,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class TreeView:
-    """The branches of a log in the order in which they started; the first is the main one."""
+    """The branches of a log in the order in which they started. The first is the main branch."""
 
     branches: tuple[Branch, ...] = ()
 
@@ -164,11 +166,11 @@ class TreeView:
         return next((index for index, branch in enumerate(self.branches) if branch.current), None)
 
     def children(self, index: int) -> tuple[int, ...]:
-        """Return the indices of the branches that start from branch `index`, oldest first."""
+        """Return the indexes of the branches that start from branch `index`, oldest first."""
         return tuple(child for child, branch in enumerate(self.branches) if branch.parent == index)
 
     def is_worth_showing(self, index: int) -> bool:
-        """Return False if the branch and its children are empty, for example after an undo followed by a redo."""
+        """Return False if the branch and its children are empty, as after an undo and a redo."""
         branch = self.branches[index]
         return bool(
             index == 0
@@ -180,7 +182,7 @@ class TreeView:
 
 @dataclass(slots=True)
 class _OpenBranch:
-    """A branch of a log while records are added to it."""
+    """A branch of a log to which records are still added."""
 
     parent: int | None
     at_seq: int | None
@@ -194,7 +196,7 @@ class _OpenBranch:
 
 
 class Tree:
-    """Builds the tree of branches from all records of a log, on any branch.
+    """Builds the tree of branches from all records of a log.
 
     Messages up to the event `after` are left out.
     """
@@ -203,9 +205,9 @@ class Tree:
         self._after = after
         self._branches: list[_OpenBranch] = []
         self._starts: list[int] = []
-        """The first seq of each run of records between head moves."""
+        """The first seq of each stretch of records between two moves of the head."""
         self._run_branches: list[int] = []
-        """The index of the branch of each run of records in `_starts`."""
+        """The index of the branch of each stretch in `_starts`."""
         self._current = 0
 
     def apply(self, record: Record) -> bool:
@@ -285,7 +287,7 @@ def _apply_to_branch(branch: _OpenBranch, ev: Envelope) -> None:
 
 
 def branch_tree(records: Iterable[Record], after: int = -1) -> TreeView:
-    """Return the branches of a log. The records may lack deltas."""
+    """Return the branches of a log. Streamed pieces may be missing from the records."""
     fold = Tree(after)
     for record in records:
         fold.apply(record)

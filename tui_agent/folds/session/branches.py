@@ -1,7 +1,7 @@
-"""The branches of a log: its head moves, its parts on the current branch, and the targets of undo and redo.
+"""The branches of a log: the moves of its head, its parts on the current branch, and the targets of undo and redo.
 
-Invariant: folds every record of the log, also those of other branches. Nothing is ever deleted, so every head move can
-be reverted.
+Invariant: every record of the log is applied, also records of other branches. Nothing is deleted, so every move of the
+head can be reverted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -45,7 +45,7 @@ class Stretch:
 class BranchesView:
     """The moves of a log's head in order, and the targets of undo and redo.
 
-    `undo_to` is the event before the newest turn; `redo_to` is the event at which the head was before the newest undo.
+    `undo_to` is the event before the newest turn. `redo_to` is the event from which the newest undo moved the head.
     """
 
     moves: tuple[HeadMove, ...] = ()
@@ -54,7 +54,7 @@ class BranchesView:
 
     @property
     def redo_reason(self) -> MoveReason | None:
-        """The reason of the move that a redo would undo."""
+        """The reason of the move that a redo would reverse."""
         for move in reversed(self.moves):
             if move.reason != "redo" and move.from_seq == self.redo_to:
                 return move.reason
@@ -87,7 +87,8 @@ def is_on_branch(seq: int, branch: Sequence[Stretch]) -> bool:
 class BranchesState:
     """The complete state of `Branches`, for a snapshot.
 
-    `prompts` has (seq, parent) of each user message and of each turn that continued without a message, on all branches.
+    `prompts` has (seq, parent) of each user message, and of each turn that continued without a message, on all
+    branches.
     """
 
     moves: list[HeadMove] = field(default_factory=list)
@@ -96,7 +97,7 @@ class BranchesState:
 
 
 class Branches:
-    """Tracks the moves of the head and the prompts that can be undone. It continues from `state`, if given."""
+    """Tracks the moves of the head, and the prompts that can be undone. With `state`, it continues from that state."""
 
     def __init__(self, state: BranchesState | None = None) -> None:
         self.state = state or BranchesState()
@@ -132,7 +133,7 @@ class Branches:
         return self._view
 
     def count_turns_back(self, to_seq: int, last: int) -> int:
-        """Return the number of turns on the branch ending at `to_seq` that are not on the one ending at `last`."""
+        """Return the number of turns on the branch ending at `to_seq` that are missing on the one ending at `last`."""
         now, then = stretches(self.state.moves, last), stretches(self.state.moves, to_seq)
         return sum(is_on_branch(seq, then) and not is_on_branch(seq, now) for seq, _ in self.state.prompts)
 

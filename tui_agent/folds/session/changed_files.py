@@ -1,8 +1,8 @@
 """The files that the session changed: on the current branch with line counts, and across all undos and redos.
 
-Invariant: `FilesChanged` leaves out what a person changed before the session first changed the same file; later changes
-by a person are part of the file's net change. `ModifiedFiles` follows files in time order, not along the branch, because reverting only the conversation
-leaves files unchanged.
+Invariant: a file that only a person changed is left out. After the session has changed a file, a person's changes are
+part of the file's net change. `ModifiedFiles` applies all changes in time order, on any branch, because reverting only
+the conversation leaves files unchanged.
 """
 
 from bisect import bisect_right
@@ -19,11 +19,11 @@ from tui_agent.protocol.events.turn import TurnStarted
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that the session changed `changes` times. Line counts are totals of all changes, without reverted hunks.
+    """A file that the session changed `changes` times.
 
-    `before` is the stored content before the first change, `after` the stored content after the newest change.
-    `disk_sha256_before` and `disk_sha256_after` are the hex SHA-256 of the file's own bytes at those times.
-    `mode_changed` is True if the file's permissions changed.
+    Line counts are totals of all changes, without reverted hunks. `before` is the stored content before the first
+    change, `after` the stored content after the newest change. `disk_sha256_before` and `disk_sha256_after` are the hex
+    SHA-256 of the file itself at those times. `mode_changed` is True if the file's permissions changed.
     """
 
     path: str
@@ -40,7 +40,7 @@ class ChangedFile:
 
     @property
     def only_mode_changed(self) -> bool:
-        """True if the permissions of the file changed, and its content did not."""
+        """True if the file's permissions changed and its content did not."""
         return (
             self.mode_changed
             and self.disk_sha256_before is not None
@@ -52,10 +52,10 @@ class ChangedFile:
 class FilesChangedView:
     """The changed files in order of first change. Files that have their original content again are left out.
 
-    `added` and `removed` are the sums over `files`. `turn_files` are the paths that the newest turn changed,
-    and `last_seq` is the newest change to any file. `folders` are generated folders, whose files are only counted;
-    `unlisted_count` counts other changed files that the log does not list. `reverted` are the hunks that were reverted
-    by themselves after the session's newest change of their file.
+    `added` and `removed` are the sums over `files`. `turn_files` are the paths that the newest turn changed. `last_seq`
+    is the event of the newest change to any file. `folders` are generated folders, whose files are only counted.
+    `unlisted_count` counts other changed files that the log does not list. `reverted` are single hunks that the user
+    reverted after the session's newest change of the file.
     """
 
     files: tuple[ChangedFile, ...] = ()
@@ -69,7 +69,10 @@ class FilesChangedView:
 
     @property
     def line_counts(self) -> tuple[int, int] | None:
-        """The numbers of added and removed lines; None if a file changed more than once, since a line may then count twice."""
+        """The numbers of added and removed lines. None if a file changed more than once.
+
+        A line of such a file may be counted twice.
+        """
         return None if any(file.changes > 1 for file in self.files) else (self.added, self.removed)
 
 
@@ -133,7 +136,7 @@ class FilesChanged:
         )
 
     def _discount_revert(self, path: str) -> None:
-        """Remove a reverted hunk and its revert, which is the file's newest change, from the file's line counts."""
+        """Subtract a reverted hunk from a file's line counts. The file's newest change must be the revert."""
         change, file = self._newest_change, self._files.get(path)
         if file is not None and change is not None and (change.path, change.author) == (path, "human"):
             count = change.added + change.removed
@@ -168,9 +171,10 @@ class FileState(NamedTuple):
 
 
 class ModifiedFiles:
-    """Tracks the state of each file that an agent or command changed, from `file.changed` events and restored checkpoints.
+    """Tracks the state of each file that an agent or command changed.
 
-    A restored checkpoint may have no `file.changed` events of its own.
+    It uses `file.changed` events and restored checkpoints, because a restore after a move of the head has no
+    `file.changed` events.
     """
 
     def __init__(self) -> None:
@@ -198,7 +202,7 @@ class ModifiedFiles:
         return True
 
     def _restore(self, restored: CheckpointRestored, seq: int) -> None:
-        """Add the restored states of files after a move of the head.
+        """Add the states of files that were restored after a move of the head.
 
         Other restores record a `file.changed` for each file.
         """

@@ -1,7 +1,7 @@
-"""A session's checkpoints in order, with the changes since the previous one and their authors.
+"""A session's checkpoints in order, with the changes since the previous checkpoint and their authors.
 
-Invariant: folds every record of the log, also those of other branches; `on_branch` is True for a checkpoint on the
-current branch.
+Invariant: every record of the log is applied, also records of other branches. `on_branch` is True for a checkpoint on
+the current branch.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 
 @dataclass(frozen=True, slots=True)
 class PathChange:
-    """A change to one path since the previous checkpoint. Fields with the names of `ChangedFile` mean the same."""
+    """A change to one path since the previous checkpoint. The fields have the same meaning as in `ChangedFile`."""
 
     path: str
     author: Author
@@ -31,10 +31,11 @@ class PathChange:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint of the workspace's files. `part` is -1 for the files before the session's first change.
+    """A checkpoint of the workspace's files.
 
-    `restored` is True if files were restored to this checkpoint. `unlisted_count` counts changed paths that the log
-    does not list; `skipped` are the paths that the checkpoint does not include.
+    `part` is -1 for the files before the session's first change. `restored` is True if files were restored to this
+    checkpoint. `unlisted_count` counts changed paths that the log does not list. `skipped` are the paths that the
+    checkpoint does not include.
     """
 
     seq: int
@@ -53,7 +54,7 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """Collects the checkpoints from `checkpoint.taken` and `checkpoint.restored`, with the changes between them."""
+    """Collects the checkpoints from their events, with the changes between them."""
 
     def __init__(self) -> None:
         self._branches = Branches()
@@ -124,7 +125,7 @@ class Checkpoints:
         self._checkpoints.append(checkpoint)
 
     def view(self) -> tuple[Checkpoint, ...]:
-        """Return all checkpoints, oldest first. Takes time in proportion to the number of checkpoints."""
+        """Return all checkpoints, oldest first. The time is proportional to the number of checkpoints."""
         current = stretches(self._branches.view().moves, self._last_seq)
         return tuple(
             replace(checkpoint, on_branch=is_on_branch(checkpoint.seq, current))

@@ -1,6 +1,7 @@
 """The commits of a log's checkpoints, and the commit with the files at a given event.
 
-Invariant: folds every record, also those of other branches; stores only a seq and a commit per checkpoint.
+Invariant: every record is applied, also records of other branches. Only a seq and a commit are stored for each
+checkpoint.
 """
 
 from bisect import bisect_right
@@ -16,9 +17,9 @@ from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken
 class Commits:
     """Collects the seq and the commit of each `checkpoint.taken` and `checkpoint.restored`, oldest first.
 
-    The user's changes between two turns are found only when the later turn is about to change something. The
-    checkpoint of these changes has the seq of the event before that turn (`as_of_seq`), so that an undo of the turn
-    keeps them.
+    The user's changes between two turns are checkpointed only when the later turn is about to change a file. This
+    checkpoint has the seq of the event before the later turn (`as_of_seq`), so that an undo of the turn keeps the
+    user's changes.
     """
 
     seqs: list[int] = field(default_factory=list)
@@ -40,10 +41,10 @@ class Commits:
         return tuple(self.commits)
 
     def commit_on(self, branch: Sequence[Stretch]) -> str:
-        """Return the newest commit on a branch, which may end at any event.
+        """Return the newest commit on a branch. The branch may end at any event.
 
-        If the branch has no commit, return the session's first one, which has the files before the session's first
-        change. Return an empty string if there are no commits at all.
+        If the branch has no commit, return the session's first commit, which has the files before the session's first
+        change. Return an empty string if there are no commits.
         """
         for stretch in reversed(branch):
             index = bisect_right(self.seqs, stretch.last) - 1

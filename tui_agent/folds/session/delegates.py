@@ -1,6 +1,6 @@
 """The running delegates of a session.
 
-Invariant: everything here comes from `agent.spawned` and the later events with the delegate's own id.
+Invariant: the state of a delegate is derived from `agent.spawned` and the later events with the delegate's id.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class DelegateState:
     max_iterations: int | None
     start_seq: int
     number: int = 0
-    """The number of the delegate's subtask in the session, from 1."""
+    """Number of the subtask in the session, counted from 1."""
     iteration: int = 0
     local_iteration: int = 0
     input_tokens: int = 0
@@ -50,7 +50,7 @@ class DelegateState:
     instructions: AgentInstructions = field(default_factory=AgentInstructions)
 
     def with_usage(self, usage: Usage, cost: float | None) -> "DelegateState":
-        """Return a copy with the usage of a finished model call added."""
+        """Return the delegate with the usage of a finished model call added."""
         return replace(
             self,
             input_tokens=self.input_tokens + usage.input_tokens,
@@ -61,7 +61,7 @@ class DelegateState:
         )
 
     def with_changed_file(self, path: str, *, created: bool) -> "DelegateState":
-        """Return a copy with a file added that the delegate or one of its own delegates wrote."""
+        """Return the delegate with a file added that it or one of its own delegates wrote."""
         if path in self.files_created or path in self.files_modified:
             return self
         if path in self.files_deleted:
@@ -75,9 +75,9 @@ class DelegateState:
         return replace(self, files_modified=(*self.files_modified, path))
 
     def with_removed_file(self, path: str) -> "DelegateState":
-        """Return a copy after the delegate removed a file.
+        """Return the delegate after it removed a file.
 
-        A file that the delegate created is no longer listed; any other file is listed as deleted.
+        A file that the delegate created is no longer listed. Any other file is listed as deleted.
         """
         if path in self.files_created:
             return replace(self, files_created=_remove_path(self.files_created, path))
@@ -95,7 +95,10 @@ def _remove_path(paths: tuple[str, ...], path: str) -> tuple[str, ...]:
 def new_delegate(
     ev: Envelope, payload: AgentSpawned, instructed: AgentInstructions, number: int
 ) -> DelegateState:
-    """Return the delegate of subtask `number`; `instructed` are the instructions that it takes over from its parent."""
+    """Return the delegate of the subtask `number`.
+
+    `instructed` are the instructions of its parent agent, which also apply to the delegate.
+    """
     return DelegateState(
         agent=ev.agent,
         name=payload.name,
@@ -115,7 +118,7 @@ def new_delegate(
 
 
 def delegate_chain(delegates: Mapping[AgentId, DelegateState], agent: AgentId) -> list[DelegateState]:
-    """Return the delegate with this id, its parent, and so on; empty for the main agent."""
+    """Return the delegate with this id, its parent, and so on. Empty for the main agent."""
     chain: list[DelegateState] = []
     delegate = delegates.get(agent)
     while delegate is not None and delegate not in chain:

@@ -1,6 +1,6 @@
 """The state of a session, built from events one at a time, and shown as a `SessionStateView`.
 
-Invariant: the state after a log's last event is the state from which the engine continues, in this run or the next.
+Invariant: the engine continues from the state after the log's last event, in this run or the next.
 """
 
 from dataclasses import fields, replace
@@ -45,9 +45,9 @@ from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 _VALUE_LISTS = ("queue", "open_calls", "delegates", "permissions", "jobs", "questions")
-"""Fields of `Draft` that are dicts; the view has a list of their values."""
+"""Fields that are dicts in `Draft`; in the view they are tuples of the dicts' values."""
 _KEY_LISTS = ("open_requests", "granted_rules", "explored_paths", "written_paths")
-"""Fields of `Draft` that are dicts; the view has a list of their keys."""
+"""Fields that are dicts in `Draft`; in the view they are tuples of the dicts' keys."""
 _DICTS = ("read_files", "artifacts", "extra", "uncheckpointed")
 _PLAIN_FIELDS = tuple(
     field.name
@@ -59,7 +59,7 @@ _read_plain_fields = attrgetter(*_PLAIN_FIELDS)
 
 
 class SessionState:
-    """Builds the session's state from events, one event at a time. It continues from `draft`, if given."""
+    """Builds the session's state from events, one event at a time. With `draft`, it continues from that state."""
 
     def __init__(self, draft: Draft | None = None) -> None:
         self.draft = draft or Draft()
@@ -67,7 +67,7 @@ class SessionState:
         self._view: SessionStateView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Apply one event; always return True, because every event changes `seq`."""
+        """Apply one event. Always returns True, because every event changes `seq`."""
         draft = self.draft
         draft.seq = ev.seq
         draft.last_event = ev.payload.kind
@@ -106,7 +106,7 @@ def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageRe
 
 
 def _add_read_mentions(draft: Draft, mentions: tuple[Mention, ...]) -> None:
-    """Record mentioned files as read, because the model receives their text with the message."""
+    """Record mentioned files as read, because the model gets their text with the message."""
     for mention in mentions:
         if mention.kind == "file":
             known = draft.read_files.get(mention.path)
@@ -335,7 +335,7 @@ def _on_agent_finished(draft: Draft, ev: Envelope, payload: AgentFinished) -> No
 
 
 def _return_to(draft: Draft, agent: AgentId) -> None:
-    """Make `agent` the current agent, with its own count of iterations."""
+    """Make `agent` the current agent, and restore its own count of iterations."""
     delegate = draft.delegates.get(agent)
     draft.agent = MAIN_AGENT if delegate is None else agent
     draft.delegate_level = 0 if delegate is None else delegate.level

@@ -1,6 +1,6 @@
 """The changed files of generated folders, such as `.venv/`, summed over several checkpoints.
 
-Invariant: a folder's sum never exceeds its number of files. Thus most files that changed twice are counted once.
+Invariant: a folder's sum is at most its number of files, because the same files may change several times.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from tui_agent.protocol.events.files import CheckpointRestored, FolderChange
 from tui_agent.protocol.unicode_text import format_count
 
 FolderFiles: TypeAlias = tuple[str, int]
-"""A generated folder, with `/` at its end, and the number of its changed files."""
+"""A generated folder (with `/` at the end) and the number of its changed files."""
 
 
 class GeneratedFiles:
@@ -21,7 +21,7 @@ class GeneratedFiles:
         self._total: dict[str, int] = {}
 
     def add(self, folders: Iterable[FolderChange]) -> None:
-        """Add the changes that one checkpoint counts."""
+        """Add the changed files that one checkpoint counted."""
         for folder in folders:
             self._changed[folder.path] = self._changed.get(folder.path, 0) + folder.files
             self._total[folder.path] = max(self._total.get(folder.path, 0), folder.total)
@@ -34,20 +34,20 @@ class GeneratedFiles:
 
 
 def format_folders(folders: Sequence[FolderFiles], most: int = 3) -> str:
-    """Return folders as text: `.venv/ 2,570 files, target/ 1 file and 2 more generated folders`."""
+    """Format folders as text, e.g. `.venv/ 2,570 files, target/ 1 file and 2 more generated folders`."""
     text = ", ".join(f"{path} {format_count(count, 'file')}" for path, count in folders[:most])
     rest = len(folders) - most
     return f"{text} and {format_count(rest, 'more generated folder')}" if rest > 0 else text
 
 
 def format_files(count: int, folders: Sequence[FolderFiles]) -> str:
-    """Return a number of files and generated folders as text: `2 files and .venv/ 2,570 files`; `0 files`."""
+    """Format a number of files and generated folders as text, e.g. `2 files and .venv/ 2,570 files`."""
     own = format_count(count, "file") if count or not folders else ""
     return " and ".join(filter(None, (own, format_folders(folders))))
 
 
 def describe_restored(restored: CheckpointRestored) -> str:
-    """Return what a restore did as a sentence: `2 files restored, 1 file and .venv/ 2,570 files removed.`"""
+    """Describe a restore in a sentence, e.g. `2 files restored, 1 file and .venv/ 2,570 files removed.`"""
     total = len(restored.paths) + restored.unlisted_count
     kept = [(folder.path, folder.files - folder.removed) for folder in restored.folders]
     gone = [(folder.path, folder.removed) for folder in restored.folders]

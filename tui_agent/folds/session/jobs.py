@@ -1,7 +1,7 @@
 """The background jobs of a session, running and ended, as shown by `/jobs`.
 
-Invariant: only the newest characters of a job's output are stored, at most `_SLACK`, so that adding a piece takes
-bounded time.
+Invariant: of a job's output, at most the newest `_SLACK` characters are stored, so that adding a piece takes bounded
+time.
 """
 
 from dataclasses import replace
@@ -15,9 +15,9 @@ from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.ids import CallId, JobId
 
 OUTPUT_TAIL_CHARS = 32 * 1024
-"""Characters of a job's output that remain when it is cut."""
+"""Number of characters that remain of a job's output when it is cut."""
 _SLACK = 2 * OUTPUT_TAIL_CHARS
-"""Length in characters at which a job's output is cut."""
+"""Number of characters at which a job's output is cut."""
 JobState: TypeAlias = Literal["running"] | JobEnd
 
 
@@ -25,7 +25,7 @@ JobState: TypeAlias = Literal["running"] | JobEnd
 class JobView:
     """A background job.
 
-    `output` is the newest output; after the job's end, `full_output` is all output stored in the log.
+    `output` is the newest output. After the job's end, `full_output` is all output stored in the log.
     """
 
     job_id: JobId
@@ -51,12 +51,12 @@ class JobView:
 
     @property
     def last_line(self) -> str:
-        """The newest line of output that is not empty."""
+        """The newest line of output. Empty lines are ignored."""
         return next((line for line in reversed(self.output.splitlines()) if line.strip()), "")
 
     @property
     def outcome(self) -> str:
-        """A short description of the job's end: `exit 0`, `stopped by you`; `running` until then."""
+        """A short description of the job's end, e.g. `exit 0` or `stopped by you`. `running` before the end."""
         suffix = {"user": " by you", "agent": " by the agent", "rewind": " by undo"}.get(self.stopped_by, "")
         match self.state:
             case "running":
@@ -88,7 +88,7 @@ TAKES = (JobStarted, JobProgress, JobFinished, RunStarted)
 class Jobs:
     """Collects the background jobs from `job.*` events.
 
-    A job that is still open when a new run starts is lost: its process ended with the earlier run.
+    A job that is open when a new run starts is lost, because its process ended with the earlier run.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Handlers of session events other than turns: runs, settings, branches, checkpoints, files, plugin values."""
+"""Handlers of session events that are not about turns: runs, settings, branches, checkpoints, files, plugin values."""
 
 from dataclasses import replace
 
@@ -46,7 +46,10 @@ def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> 
 
 @LIFECYCLE_HANDLERS.on(SessionForked)
 def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
-    """Use the fork's own folder, if there is one, and drop the queue. The parent session sends the queued messages."""
+    """Switch to the fork's own folder, if it has one, and empty the queue.
+
+    The parent session sends the queued messages.
+    """
     draft.queue.clear()
     draft.used = BudgetUse()
     draft.workspace, draft.is_fork = payload.changes.workspace or draft.workspace, True
@@ -88,7 +91,8 @@ def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -
 def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
     """Start a new run of the session.
 
-    If the previous run crashed during a call that writes, record the time: no checkpoint has the changes of that call.
+    If the previous run crashed during a call that writes, its time is recorded, because no checkpoint contains the
+    changes of that call.
     """
     draft.run_id, draft.clean, draft.client = payload.run_id, False, payload.client
     crashed_in_write = draft.fork_changes is None and any(
@@ -110,7 +114,10 @@ def _on_run_finished(draft: Draft, ev: Envelope, payload: RunFinished) -> None:
 
 @LIFECYCLE_HANDLERS.on(SessionHeadMoved)
 def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
-    """Return to the state at an earlier event, but keep the counters. Queued messages wait until the user continues."""
+    """Change the state to that of an earlier event. Counters are not reset.
+
+    Queued messages wait until the user continues.
+    """
     draft.parts, draft.turn = max(draft.parts, payload.parts), max(draft.turn, payload.turn)
     draft.iteration = max(draft.iteration, payload.iteration)
     # A fork's budgets begin anew, so what it used can be less than what the session it comes from had used.
@@ -195,7 +202,10 @@ def _on_file_read(draft: Draft, ev: Envelope, payload: FileRead) -> None:
 
 @LIFECYCLE_HANDLERS.on(FileChanged)
 def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
-    """Record a changed file. The agent knows the new content if it made the change and knew the old content."""
+    """Record a changed file.
+
+    The new content counts as read by the agent if the agent made the change and knew the old content.
+    """
     earlier = draft.uncheckpointed.get(payload.path)
     by_session = payload.author != "human" or (earlier is not None and earlier.by_session)
     draft.uncheckpointed[payload.path] = UncheckpointedChange(payload, ev.time, by_session)

@@ -1,7 +1,7 @@
 """Snapshots of an engine's folds between two turns, as JSON, so that the log need not be read from the start.
 
-Invariant: derived data: if a snapshot cannot be read, the whole log is folded instead. A snapshot and the events after
-it give the same state as the whole log.
+Invariant: snapshots are derived data: if a snapshot cannot be read, the whole log is folded instead. A snapshot and the
+events after it give the same state as the whole log.
 """
 
 from dataclasses import fields
@@ -21,7 +21,7 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state import Draft
 
 FORMAT: Final = 45
-"""Version of the format. Increase it whenever a fold in the snapshot stores or derives something different."""
+"""Version of the format. Increase it whenever a fold in the snapshot stores or derives different data."""
 MAX_MESSAGES: Final = 20_000
 
 
@@ -98,7 +98,7 @@ def take_snapshot(
 
 
 def dump_snapshot(snapshot: Snapshot) -> bytes:
-    """Return a snapshot as two lines of JSON: the fields of the outline, and the other fields."""
+    """Return a snapshot as two lines of JSON: the fields of the outline, then the other fields."""
     return (
         _outline_adapter().dump_json(snapshot)
         + b"\n"
@@ -107,7 +107,7 @@ def dump_snapshot(snapshot: Snapshot) -> bytes:
 
 
 def load_snapshot(data: bytes) -> Snapshot | None:
-    """Return the snapshot that `dump_snapshot` wrote; None if another version wrote the data."""
+    """Return the snapshot in `data`, which `dump_snapshot` wrote. Return None if another version wrote the data."""
     outline, _, rest = data.partition(b"\n")
     try:
         return _adapter().validate_json(outline[:-1] + b"," + rest[1:])
@@ -116,7 +116,10 @@ def load_snapshot(data: bytes) -> Snapshot | None:
 
 
 def load_outline(data: bytes) -> SnapshotOutline | None:
-    """Return only the outline of a dumped snapshot, without parsing the messages (40 MB for ten thousand messages)."""
+    """Return only the outline of a dumped snapshot. Return None if another version wrote the data.
+
+    The messages are not parsed; they can have 40 MB in a session of ten thousand messages.
+    """
     try:
         return _outline_adapter().validate_json(data.partition(b"\n")[0])
     except ValidationError:

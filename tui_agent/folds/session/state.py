@@ -30,7 +30,7 @@ from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
 class Draft:
     """The fields of `SessionStateView` while they change, for the handlers and for a snapshot.
 
-    Many tuples of the view are dicts here.
+    Many tuples of the view are dicts in this class.
     """
 
     seq: int = -1
@@ -80,7 +80,7 @@ class Draft:
     pending_steers: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
-    """Open model requests by id, each with the agent to which the request's usage is added."""
+    """Open model requests by id, each with the agent that is charged for the request."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
     delegate_count: int = 0
     main_local_iteration: int = 0
@@ -103,7 +103,7 @@ class Draft:
     commit: str = ""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
     written_paths: dict[str, bool] = field(default_factory=dict)
-    """Files changed by agents and their commands, the newest last; True for a file that an agent created."""
+    """Files changed by agents and their commands, newest last. The value is True for a file that an agent created."""
     crash_time: float | None = None
     last_event_time: float = 0.0
     """Time of the newest event that is not a repair of the log, in seconds since the epoch."""
@@ -121,7 +121,7 @@ class Draft:
     """The arguments of open calls."""
 
     def add_usage(self, agent: AgentId, usage: Usage, cost: float | None) -> None:
-        """Add an agent's model call to the totals of the session, the turn and the delegate."""
+        """Add a model call of an agent to the totals of the session, the turn and the delegate."""
         if agent in self.delegates:
             self.delegates[agent] = self.delegates[agent].with_usage(usage, cost)
         self.totals = _add_usage(self.totals, usage, cost)
@@ -129,7 +129,7 @@ class Draft:
         self.use_budget(cost_usd=cost or 0.0)
 
     def count_parts(self, count: int) -> None:
-        """Set the number of parts of the session, unless it is larger already."""
+        """Set the session's number of parts, unless the current number is larger."""
         self.use_budget(parts=max(0, count - self.parts))
         self.parts = max(self.parts, count)
 
@@ -142,7 +142,7 @@ class Draft:
         seconds: float = 0.0,
         cost_usd: float = 0.0,
     ) -> None:
-        """Add amounts to what the session has used of its budgets."""
+        """Add to the amounts that the session has used of its budgets."""
         used = self.used
         self.used = BudgetUse(
             parts=used.parts + parts,
@@ -153,7 +153,7 @@ class Draft:
         )
 
     def clear_fork_changes(self, *fields: str) -> None:
-        """Remove these fields from the fork's changes, because they were applied or replaced."""
+        """Remove these fields from the fork's changes, because the changes were applied or replaced."""
         if self.fork_changes is not None:
             defaults = ForkChange()
             self.fork_changes = self.fork_changes.model_copy(
@@ -161,7 +161,10 @@ class Draft:
             )
 
     def update_subtask(self) -> None:
-        """Set the subtask: the newest delegate's task; without delegates, the main agent's own work, whose id is 0."""
+        """Update the current subtask.
+
+        With delegates, it is the newest delegate's task. Otherwise it is the main agent's own work, with the id 0.
+        """
         delegate = next(reversed(self.delegates.values()), None)
         self.subtask_id = delegate.number if delegate is not None else 0
         self.subtask = delegate.task if delegate is not None else own_subtask(self.todo, self.root_task)

@@ -1,4 +1,4 @@
-"""The list of tasks (todo items) of the main agent."""
+"""The todo list of the main agent."""
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.envelope import Envelope
@@ -8,7 +8,7 @@ from tui_agent.protocol.ids import MAIN_AGENT
 
 @dataclass(frozen=True, slots=True)
 class TodoView:
-    """The task list. `current` is the index of the item in progress; `done` counts completed and verified items."""
+    """The todo list. `current` is the index of the item in progress; `done` counts completed and verified items."""
 
     items: tuple[TodoItem, ...] = ()
     done: int = 0
@@ -20,7 +20,7 @@ TAKES = (TodoUpdated,)
 
 
 class Todo:
-    """Builds the todo list of the main agent from `todo.updated` events. Delegates have lists of their own."""
+    """Builds the todo list of the main agent from `todo.updated` events. Delegates have their own lists."""
 
     def __init__(self, items: tuple[TodoItem, ...] = ()) -> None:
         self._view = _build_view(items)

@@ -1,7 +1,7 @@
 """The ends of work that was still open when its engine stopped.
 
-Invariant: the next run records the same ends in the log (`engine/open_calls.py`, `session/resume.py`), so a screen that
-shows them now shows the same after the session was opened again.
+Invariant: the next run records the same ends in the log (`engine/open_calls.py`, `session/resume.py`). A screen
+therefore shows the same now and after the session is opened again.
 """
 
 from typing import Final
@@ -12,11 +12,11 @@ from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
 
 PROGRAM_ENDED: Final = "The program ended in this turn."
 SUMMARIES: Final[dict[ToolStatus, str]] = {"interrupted": "stopped", "lost": "lost"}
-"""For each status of an unfinished call: the summary shown on the screen."""
+"""The summary shown on the screen by the status of an unfinished call."""
 
 
 def unfinished_status(call: OpenCall, *, crashed: bool) -> ToolStatus:
-    """Return `lost` for a call whose effects are unknown because its engine crashed, otherwise `interrupted`."""
+    """Return `lost` for a call whose effects are unknown because the engine crashed. Otherwise return `interrupted`."""
     return "lost" if crashed and call.started and not call.waits_for_delegate else "interrupted"
 
 

@@ -1,6 +1,6 @@
-"""The state of a session: the engine checks commands against it, and agents and tools receive it.
+"""The state of a session. The engine checks commands against it; agents and tools receive it.
 
-Invariant: plain and picklable data, all of it derived from events.
+Invariant: all data is plain, picklable and derived from events.
 """
 
 import hashlib
@@ -45,15 +45,14 @@ HOOKS_REASON = "before_tool hook"
 """The reason shown for an agent while hooks decide about one of its calls."""
 
 STUCK_AFTER = 3
-"""Number of equal calls in a row after which `almost_stuck` is True."""
+"""Number of equal calls in a row from which `almost_stuck` is True."""
 
 
 def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
     """Return a short digest of a call and its result.
 
-    If a call repeats another one with the same result, both digests are equal.
-
-    Only the first part of the content is used, because notes may follow it. A blob is represented by its SHA-256.
+    Two calls have the same digest if they have the same name, arguments and result. Only the first part of the content
+    counts, because notes may follow it. A blob is represented by its SHA-256.
     """
     values = [name, arguments, [_content_digest(part) for part in content[:1]]]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
@@ -77,17 +76,17 @@ class OpenCall:
     called: bool = False
     """True if `tool.called` was recorded."""
     started: bool = False
-    """True if `tool.started` was recorded: side effects may have happened."""
+    """True if `tool.started` was recorded, so that the call may have had side effects."""
     writes: bool = False
     waits_for_delegate: bool = False
-    """True if a delegate will do the work of the call and has not started."""
+    """True if a delegate that has not started will do the work of the call."""
     awaits_decision: bool = False
-    """True if the user was asked for permission, in this or an earlier run, and has not decided."""
+    """True if the user was asked for permission, in this or an earlier run, and has not answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """The newest known content of a file that the session read or wrote, as its SHA-256.
+    """The newest known content of a file that the session read or wrote, as SHA-256.
 
     `complete` is False if only part of the file was read.
     """
@@ -98,9 +97,9 @@ class ReadFile:
 
 @dataclass(frozen=True, slots=True)
 class UncheckpointedChange:
-    """The newest change of one path and its time.
+    """The newest change of one path, with its time.
 
-    `by_session` is True if the session made this or an earlier change.
+    `by_session` is True if the session made this change or an earlier one.
     """
 
     change: FileChanged
@@ -110,7 +109,7 @@ class UncheckpointedChange:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over the session or a turn. `cost_usd` is None while no call had a known price."""
+    """Sums over the session or a turn. `cost_usd` is None if no call had a known price."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -131,24 +130,24 @@ class SessionStateView:
     """Time of the session's start."""
     title: str = ""
     titled_by: str = ""
-    """The origin of the title, as in `session.titled`; empty for a title given at the start of the session."""
+    """The origin of the title, as in `session.titled`. Empty if the title was given at the session's start."""
     run_id: RunId | None = None
     client: str = ""
     """The kind of client that controls the newest run."""
     allowed_tools: tuple[str, ...] | None = None
     """The only tools that agents may call; None means all tools."""
     without: tuple[str, ...] = ()
-    """What the session runs without, such as `tool:grep`."""
+    """Tools and features that are turned off in the session, such as `tool:grep`."""
     settings: SessionSettings | None = None
     agent: AgentId = MAIN_AGENT
     agent_state: AgentState = AgentState.LOADING
     state_reason: str = ""
     phase: str = "idle"
-    """The active stage that the pipeline line shows: message, model, policy, tools, trace or idle."""
+    """The stage that the pipeline line on the screen shows: message, model, policy, tools, trace or idle."""
     root_task: str = ""
     subtask: str = ""
     subtask_id: int = 0
-    """The number of the delegate whose task is `subtask`; 0 for the main agent's own work."""
+    """The number of the delegate whose task is `subtask`. 0 for the main agent's own work."""
     turn: int = 0
     turn_running: bool = False
     turn_started_at: float | None = None
@@ -159,44 +158,44 @@ class SessionStateView:
     head_moved: bool = False
     """True after a revert, undo, redo or fork, until the next turn starts.
 
-    Nothing failed and nothing was stopped, but queued messages wait until the user continues.
+    In this state nothing has failed and nothing was stopped, but queued messages wait until the user continues.
     """
     shell: UserShellStarted | None = None
-    """The user's own command (`!`) that is running, if any."""
+    """The user's own command (`!`) that is running; None if there is none."""
     shell_started_at: float | None = None
     iteration: int = 0
     own_iteration: int = 0
-    """The number of the iteration of the main agent or, in a delegate's view, of the delegate.
+    """The number of the main agent's iteration or, in a delegate's view, of the delegate's iteration.
 
     Delegates that run at the same time are in different iterations.
     """
     local_iteration: int = 0
     main_local_iteration: int = 0
-    """The main agent's own iteration count, also while a delegate works."""
+    """The main agent's own iteration count, even while a delegate works."""
     delegate_level: int = 0
     own_iteration_limit: int | None = None
-    """In a delegate's view: the limit of its local iterations."""
+    """In a delegate's view, the maximum number of the delegate's iterations."""
     parts: int = 0
     """The number of message parts so far, which is also the index of the next part."""
     used: BudgetUse = field(default_factory=BudgetUse)
-    """The part of the budgets that is used up."""
+    """The amounts used of each budget."""
     undone_cost_usd: float = 0.0
-    """The known cost of all turns that are not on the current branch, because an undo or redo left them out."""
+    """The known cost of all turns that are not on the current branch because of an undo or a redo."""
     repeated_call: str = ""
-    """The digest of the newest finished call's name, arguments and result content (`call_digest`)."""
+    """The digest (`call_digest`) of the newest finished call and its result."""
     repeat_count: int = 0
     """Number of calls in a row with the digest `repeated_call`."""
     last_error: str = ""
     """The message of the last failure of the engine, of a model or of a call."""
     session_context: str = ""
-    """The summary of an earlier session that was added to this one; None if there is none."""
+    """The summary of an earlier session with which this session continues; empty if there is none."""
     start_seq: int = 0
     """The seq at which the history of `agent` begins."""
     last_event: str = ""
     todo: tuple[TodoItem, ...] = ()
     queue: tuple[UserQueued, ...] = ()
     pending_prompt: UserMessageReceived | None = None
-    """A recorded message whose turn has not started (after a crash)."""
+    """A recorded message whose turn has not started, e.g. after a crash."""
     pending_steers: int = 0
     """Number of steering messages that no request has sent yet."""
     open_calls: tuple[OpenCall, ...] = ()
@@ -205,24 +204,24 @@ class SessionStateView:
     delegates: tuple[DelegateState, ...] = ()
     """The running delegates."""
     delegate_count: int = 0
-    """Number of delegates started, including those on branches that were left."""
+    """Number of delegates that were started, including those on abandoned branches."""
     permissions: tuple[PermissionRequested, ...] = ()
     """Requests that wait for the user's decision."""
     questions: tuple[QuestionAsked, ...] = ()
     granted_rules: tuple[str, ...] = ()
-    """Rules allowed for this session."""
+    """Rules that the user allowed for this session."""
     read_files: dict[str, ReadFile] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
     """Artifacts that `read_file` and `grep` can read, by id."""
     explored_paths: tuple[str, ...] = ()
     memory: JsonMap = field(default_factory=dict)
-    """The task's working memory: blocks by name. Must not be changed."""
+    """The task's working memory: blocks by name. Callers must not change it."""
     mentioned_paths: tuple[str, ...] = ()
     """Paths mentioned in the message that started the newest turn; folders end in `/`."""
     has_repo_map: bool = False
     """True if the model's history contains a repository map."""
     map_delay_reason: str = ""
-    """The reason why the repository map is not in the next request; empty if none is missing."""
+    """The reason why the repository map is not in the next request. Empty if the map is not missing."""
     totals: Totals = Totals()
     turn_totals: Totals = Totals()
     jobs: tuple[JobStarted, ...] = ()
@@ -230,50 +229,54 @@ class SessionStateView:
     job_count: int = 0
     """Number of jobs started on this branch."""
     clean: bool = True
-    """True if the newest run finished properly, or none has started."""
+    """True if the newest run ended properly, or if no run has started."""
     commit: str = ""
-    """The commit of the workspace's newest checkpoint; empty before the first."""
+    """The commit of the workspace's newest checkpoint. Empty if there is no checkpoint."""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
     """Changes of files since the newest checkpoint, by path."""
     written_paths: tuple[str, ...] = ()
-    """Every file that agents and their commands changed in this session, the newest last."""
+    """Every file that agents and their commands changed in this session, newest last."""
     crash_time: float | None = None
     """Time of the newest event of a run that crashed during a call that writes.
 
-    It is None again after the next checkpoint.
+    It is None after the next checkpoint.
     """
     environment: str = ""
-    """The name of the environment in which commands run; `environment_details` describes it if it is not local."""
+    """The name of the environment in which commands run.
+
+    `environment_details` describes an environment that is not local.
+    """
     environment_details: str = ""
     sandbox: str = ""
-    """The sandbox of this run's commands; empty if there is none that protects the workspace (`no_sandbox_reason` says
-    why).
+    """The sandbox of this run's commands.
+
+    Empty if no sandbox protects the workspace; `no_sandbox_reason` is then the reason.
     """
     no_sandbox_reason: str = ""
     exposed_variables: tuple[str, ...] = ()
-    """Names of the variables with secrets that commands may read."""
+    """Names of environment variables with secrets that commands may read."""
     fork_changes: ForkChange | None = None
-    """The changes of a fork that are not applied yet; None once a turn has started."""
+    """The changes of a fork that are not applied yet. None once a turn has started."""
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
     commands: Mapping[str, tuple[OfferedCommand, ...]] = field(default_factory=dict)
-    """The slash commands of each owner that run in the engine."""
+    """The slash commands that run in the engine, by owner."""
     extra: JsonMap = field(default_factory=dict)
-    """The values that each plugin stored with a `plugin.event` named `state`, by plugin."""
+    """The value that each plugin stored with a `plugin.event` named `state`, by plugin."""
 
     @property
     def cost_usd(self) -> float | None:
-        """The session's cost, including that of undone turns; None if no price is known."""
+        """The session's cost, including the cost of undone turns. None if no price is known."""
         return add_cost(self.totals.cost_usd, self.undone_cost_usd or None)
 
     @property
     def turn_cost_usd(self) -> float | None:
-        """The cost of the newest turn; None if no price is known."""
+        """The cost of the newest turn. None if no price is known."""
         return self.turn_totals.cost_usd
 
     @property
     def almost_stuck(self) -> bool:
-        """True if the newest calls were equal, with equal results, at least `STUCK_AFTER` times in a row."""
+        """True if at least the last `STUCK_AFTER` calls were equal and had equal results."""
         return self.repeat_count >= STUCK_AFTER
 
     @property
@@ -283,17 +286,20 @@ class SessionStateView:
 
     @property
     def is_busy(self) -> bool:
-        """True while a turn is prepared or runs, or a command of the user or a compaction. New messages wait; Esc stops it."""
+        """True while a turn is prepared or runs, or while a command of the user or a compaction runs.
+
+        New messages wait. Esc stops the work.
+        """
         return self.turn_running or self.shell is not None or self.is_compacting or self.is_preparing
 
     @property
     def is_compacting(self) -> bool:
-        """True while the history is compacted or restored on the user's request. New messages wait; Esc stops it."""
+        """True while the history is compacted or restored for the user. New messages wait; Esc stops the work."""
         return self._runs_without_turn(COMPACTING_REASON, RESTORING_REASON)
 
     @property
     def is_preparing(self) -> bool:
-        """True while a message waits for hooks or mentioned files before its turn begins. Esc stops it."""
+        """True while a message waits for hooks or mentioned files before its turn begins. Esc stops the waiting."""
         return self._runs_without_turn(PROMPT_HOOKS_REASON, MENTIONS_REASON)
 
     def _runs_without_turn(self, *reasons: str) -> bool:
@@ -302,12 +308,12 @@ class SessionStateView:
 
     @property
     def instructions(self) -> tuple[InstructionFile, ...]:
-        """The agent's instruction files, the outermost folder first."""
+        """The agent's instruction files, outermost folder first."""
         return self.agent_instructions.files
 
     @property
     def instruction_notes(self) -> tuple[str, ...]:
-        """Notes on instructions that were left out, with the reasons."""
+        """Notes about instructions that were left out, with the reasons."""
         return self.agent_instructions.notes
 
     @property
@@ -318,8 +324,8 @@ class SessionStateView:
     def view_for_agent(self, agent: AgentId) -> "SessionStateView":
         """Return the session as this agent sees it.
 
-        A delegate sees its own task, model, policy, instructions and iterations; the main agent sees its own
-        position while delegates work.
+        A delegate sees its own task, model, policy, instructions and iterations. The main agent sees its own task and
+        iterations, also while delegates work.
         """
         delegate = next((candidate for candidate in self.delegates if candidate.agent == agent), None)
         if delegate is None and agent == MAIN_AGENT != self.agent:
@@ -358,5 +364,5 @@ class SessionStateView:
 
 
 def own_subtask(todo: Sequence[TodoItem], root_task: str) -> str:
-    """Return what the main agent works on itself: the todo item in progress, else the whole task."""
+    """Return the main agent's own work: the todo item in progress or else the whole task."""
     return next((item.content for item in todo if item.status == "in_progress"), root_task)

@@ -1,6 +1,6 @@
 """Removal of a terminal's control sequences from the output of programs.
 
-Invariant: known sequences leave nothing behind; text without them is unchanged, except for overwritten lines.
+Invariant: a known sequence is removed completely. Text without sequences is unchanged, except for overwritten lines.
 """
 
 import re
@@ -11,7 +11,7 @@ _CONTROL = re.compile(
 
 
 def strip_control_sequences(text: str) -> str:
-    """Remove control sequences. If carriage returns overwrote a line, keep only its last text."""
+    """Remove control sequences. Of a line that carriage returns overwrote, only the last text stays."""
     plain = _CONTROL.sub("", text).replace("\r\n", "\n")
     if "\r" not in plain:
         return plain

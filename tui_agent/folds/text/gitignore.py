@@ -1,7 +1,7 @@
 """Rules of gitignore files (`man gitignore`).
 
-Invariant: the work is bounded: matching a path takes time proportional to the length of the path and to the number of
-lines, of which at most `MAX_LINES` are used. `max_comparisons` returns the bound.
+Invariant: the work is limited: the time to match a path is proportional to the length of the path and to the number of
+lines, of which at most `MAX_LINES` are used. `max_comparisons` returns the limit.
 """
 
 import re
@@ -12,11 +12,11 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.text.glob import NamePattern, compile_parts, matches_parts
 
 MAX_LINES = 5_000
-"""Maximum number of lines; a line with `**` is counted once for each name in it."""
+"""Maximum number of lines. A line with `**` counts once for each name in it."""
 MAX_LINE_CHARS = 1_000
-"""Maximum characters in a line; a longer one is skipped."""
+"""Maximum characters of a line. A longer line is skipped."""
 MAX_STAR_RUNS = 10
-"""Maximum number of star sequences (`*`, `**`) in a line; a line with more is skipped."""
+"""Maximum number of star sequences (`*`, `**`) in a line. A line with more is skipped."""
 _STARS = re.compile(r"\*+")
 
 
@@ -29,11 +29,11 @@ class _Line:
     folders_only: bool
     by_name: bool
     inside_only: bool
-    """True if the line ends with `/**`: it matches the contents of the folder, not the folder itself."""
+    """True if the line ends with `/**`. It then matches the contents of the folder and not the folder itself."""
 
     @property
     def work(self) -> int:
-        """The number of comparisons that matching the line needs for each name of a path."""
+        """The number of comparisons for each name of a path that is matched with the line."""
         return len(self.parts) if None in self.parts else 1
 
     def fits(self, names: Sequence[str]) -> bool:
@@ -43,7 +43,7 @@ class _Line:
 
 
 class IgnoreFile:
-    """The lines of one ignore file; the last matching line decides."""
+    """The lines of one ignore file. The last line that matches a path decides."""
 
     def __init__(self, text: str) -> None:
         lines = [
@@ -58,13 +58,13 @@ class IgnoreFile:
         return bool(self._lines)
 
     def max_comparisons(self, path: str) -> int:
-        """Return the maximum number of comparisons of `verdict` for this path."""
+        """Return the maximum number of comparisons that `verdict` makes for this path."""
         return self._by_name + self._by_path * (path.count("/") + 1)
 
     def verdict(self, path: str, folder: bool) -> bool | None:
-        """Return True if the last matching line ignores `path`, False if it does not, and None if no line matches.
+        """Return True if the last matching line ignores `path`, and False if that line includes it.
 
-        `path` is relative to the folder of the ignore file.
+        Returns None if no line matches. `path` is relative to the folder of the ignore file.
         """
         names = path.split("/")
         for line in self._lines:
@@ -80,13 +80,13 @@ class IgnoreFile:
 
 
 class IgnoreRules:
-    """The ignore files that apply to a folder, from the repository's root down; the deepest one decides."""
+    """The ignore files that apply to a folder, from the repository's root down. The deepest file decides."""
 
     def __init__(self, files: tuple[tuple[str, IgnoreFile], ...] = ()) -> None:
         self._files = files
 
     def with_file(self, base: str, text: str) -> "IgnoreRules":
-        """Return these rules with an ignore file added.
+        """Return these rules with one more ignore file.
 
         `base` is the folder of the file: empty for the rules' root, otherwise a path that ends with `/`.
         """
@@ -94,11 +94,11 @@ class IgnoreRules:
         return IgnoreRules((*self._files, (base, ignore_file))) if ignore_file else self
 
     def max_comparisons(self, path: str) -> int:
-        """Return the maximum number of comparisons of `is_ignored` for this path."""
+        """Return the maximum number of comparisons that `is_ignored` makes for this path."""
         return sum(ignore_file.max_comparisons(path[len(base) :]) for base, ignore_file in self._files)
 
     def is_ignored(self, path: str, folder: bool) -> bool:
-        """Return True if a rule ignores `path` itself (relative to the rules' root); parent folders are not checked."""
+        """Return True if a rule ignores `path` (relative to the rules' root). Parent folders are not checked."""
         for base, ignore_file in reversed(self._files):
             verdict = ignore_file.verdict(path[len(base) :], folder)
             if verdict is not None:
@@ -106,7 +106,7 @@ class IgnoreRules:
         return False
 
     def is_inside_ignored(self, path: str) -> bool:
-        """Return True if the folder `path`, or one above it, is ignored."""
+        """Return True if the folder `path` or one of its parent folders is ignored."""
         names = path.split("/")
         return any(self._ignores_folder("/".join(names[: index + 1])) for index in range(len(names)))
 

@@ -1,8 +1,8 @@
 """Path patterns as predicates: `*`, `?`, `[abc]`, `[!abc]`, `**`, and optionally `{a,b}`.
 
-Invariant: matching takes at most time in proportion to the length of the pattern times the length of the path. The text
-after a star is matched at its first occurrence without backtracking. Names are matched one after the other while
-tracking all reachable positions, so that nothing is tried twice.
+Invariant: the time to match is at most proportional to the length of the pattern times the length of the path. The text
+after a star is matched at its first occurrence, without backtracking. The names of a path are matched one after the
+other while all reachable positions of the pattern are tracked, so that nothing is tried twice.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import TypeAlias
 MAX_PATTERN_CHARS = 500
 MAX_ALTERNATIVES = 64
 NamePattern: TypeAlias = Pattern[str] | None
-"""The pattern of one name of a path; None means `**`: any number of names."""
+"""The pattern of one name of a path. None means `**`, which matches any number of names."""
 
 _CLASSES = {
     "alpha": "a-zA-Z",
@@ -33,7 +33,7 @@ _CLASSES = {
 def compile_path_pattern(pattern: str) -> Callable[[str], bool]:
     """Return a predicate for paths with `/`.
 
-    A pattern without a slash matches names in any folder. Raises `ValueError` with a message for the user.
+    A pattern without a slash matches a name in any folder. Raises `ValueError` with a message for the user.
     """
     plain = pattern.strip().removeprefix("./").lstrip("/")
     if not plain:
@@ -70,7 +70,7 @@ def compile_parts(pattern: str, *, escapes: bool = False) -> tuple[NamePattern, 
 def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
     """Return True if the names of a path match the patterns `parts`.
 
-    Takes linear time, because all reachable positions are tracked at once.
+    Takes linear time, because all reachable positions of the pattern are tracked at once.
     """
     reachable = _skip_stars({0}, parts)
     for name in names:
@@ -90,7 +90,10 @@ def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
 
 
 def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
-    """Return the reachable positions and those after a `**` at one of them, because `**` may match no folder at all."""
+    """Return the reachable positions, and the positions after each `**` among them.
+
+    `**` may match no name at all, so matching can also continue after it.
+    """
     positions = set(reachable)
     for index in reachable:
         position = index
@@ -151,7 +154,10 @@ def _compile_name(name: str, escapes: bool) -> Pattern[str]:
 
 
 def _find_set_end(name: str, at: int, escapes: bool) -> int:
-    """Return the position of the `]` that ends the set (such as `[abc]`) opened before `at`; -1 if there is none."""
+    """Return the position of the `]` that closes the set (such as `[abc]`) opened before `at`.
+
+    Return -1 if there is none.
+    """
     at += name[at : at + 1] in ("!", "^") if escapes else name[at : at + 1] == "!"
     first = at
     while at < len(name):

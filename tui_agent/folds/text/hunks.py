@@ -1,6 +1,6 @@
-"""The hunks of a unified diff, and how to revert one of them in a text that may have changed since.
+"""The hunks of a unified diff, and the reverting of one hunk in a text that may have changed.
 
-Invariant: a hunk is reverted only where all its lines, with the lines around them, are as the diff shows them.
+Invariant: a hunk is reverted only where all lines of the hunk, including context lines, match the text.
 """
 
 import re
@@ -19,13 +19,13 @@ def split_hunks(diff: str) -> list[str]:
 
 
 def first_line(hunk: str) -> int:
-    """Return the number of the hunk's first line in the newer text (from 1)."""
+    """Return the number of the hunk's first line in the newer text, counted from 1."""
     head = _HEAD.match(hunk)
     return max(1, int(head[1])) if head else 1
 
 
 def hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
-    """Return the lines of a hunk before and after the change, in the form of `split_lines`."""
+    """Return the hunk's lines before the change and after it, in the form that `split_lines` returns."""
     sides: tuple[list[str], list[str]] = [], []
     last: tuple[list[str], ...] = ()
     for line in hunk.removesuffix("\n").split("\n")[1:]:

@@ -1,6 +1,6 @@
-"""Labels that people read for states, endings, failures, mentions and texts that were cut.
+"""Labels that people read for states, endings, failures, mentions and cut texts.
 
-Invariant: one term per thing, in every pane and summary.
+Invariant: a state has the same label in every pane and summary.
 """
 
 from collections.abc import Sequence
@@ -55,18 +55,21 @@ FAILURE_LABELS: Final[dict[str, str]] = {
     "budget": "a limit that was reached",
     "engine": "the engine itself",
 }
-"""Labels for causes of failures, by the categories of `MetricsView.failures`."""
+"""Labels for the causes of failures, which are the keys of `MetricsView.failures`."""
 
 
 def unknown_price_warning(model: str, price: float | None, limit_usd: float | None) -> str:
-    """Return a warning if a cost limit cannot be enforced because the model's price is unknown; empty if it can."""
+    """Return a warning if a cost limit cannot be enforced because the model's price is unknown. Otherwise return ""."""
     if limit_usd is None or price is not None or not model:
         return ""
     return f"The price of {model} is unknown, so the cost limit of {format_cost(limit_usd, digits=2)} cannot be enforced."
 
 
 def fork_changes(changed: ForkChange) -> tuple[str, ...]:
-    """Return a short label for each change of a fork. No label contains text of models, tools or users."""
+    """Return a short label for each change of a fork.
+
+    No label contains text that a model, a tool or a user wrote.
+    """
     fields = {
         "model": changed.model,
         "reasoning effort": changed.reasoning_effort,
@@ -91,12 +94,12 @@ def missing_map_notice(waited_ms: float) -> str:
 
 
 def skipped_lines_notice(count: int) -> str:
-    """Return the notice on unreadable lines of a log."""
+    """Return the notice about unreadable lines of a log."""
     return format_count(count, "damaged line was skipped", "damaged lines were skipped")
 
 
 def unknown_events_notice(count: int, *, other_version: bool = False) -> str:
-    """Return the phrase for `count` events of a log whose kind or version is unknown."""
+    """Return a phrase about `count` events of a log whose kind or version is unknown."""
     what = "a log version" if other_version else "a kind"
     return f"{format_count(count, 'event')} of {what} that this version of tui-agent does not know"
 
@@ -107,7 +110,7 @@ LARGER_WINDOW_HINT: Final = (
 
 
 def truncation_notice(cut: ContextTruncated) -> str:
-    """Return the notice that texts do not fit in the window, with the sizes that the model receives."""
+    """Return the notice that texts do not fit in the window, with the sizes that are sent to the model."""
     window = f" of {cut.window:,} tokens" if cut.window else ""
     sizes = [f"{text.chars:,} of {text.raw_chars:,} characters" for text in cut.truncations]
     if len(cut.truncations) == 1:
@@ -122,7 +125,7 @@ def truncation_notice(cut: ContextTruncated) -> str:
 
 
 def inferred_window_notice(event: ContextWindowInferred) -> tuple[str, str]:
-    """Return two lines: the inferred window of a model, and a hint on setting a better value."""
+    """Return two lines: the inferred window of a model, and a hint how to set the real window."""
     reason = (
         "the provider stated this size"
         if event.stated_by_provider
@@ -143,15 +146,15 @@ def _artifact_ids(cuts: Sequence[Truncation]) -> str:
 
 
 def mention_name(mention: Mention) -> str:
-    """Return the name shown for a mention: the path or, without a path, the text in the message."""
+    """Return the name shown for a mention: its path or else its text in the message."""
     is_path = mention.path and mention.kind not in ("missing", "symbol")
     return mention.path if is_path else mention.reference
 
 
 def mention_result(mention: Mention, size: str, tokens: str) -> str:
-    """Return a description of the mentioned content that the model received, or the reason why it received none.
+    """Describe the mentioned content that the model received, or the reason why it received none.
 
-    `size` and `tokens` are formatted by the caller.
+    The caller formats `size` and `tokens`.
     """
     match mention.kind:
         case "missing":
@@ -172,7 +175,7 @@ def mention_result(mention: Mention, size: str, tokens: str) -> str:
 
 
 def describe_saved_rule(decided: PermissionDecided) -> str:
-    """Return a sentence on the rule that the user's answer saved and where it applies; empty if no rule was saved."""
+    """Describe the rule that the user's answer saved, and where it applies. Empty if no rule was saved."""
     if decided.decision != "allow" or decided.reach not in ("always", "everywhere"):
         return ""
     verdict, _, rest = decided.rule.partition(" ")
@@ -187,7 +190,7 @@ def describe_saved_rule(decided: PermissionDecided) -> str:
 def always_label(request: PermissionRequested, *, everywhere: bool = False) -> str:
     """Return the label of the answer that saves a rule, e.g. `Always, this project`.
 
-    The label says where the rule will apply, or in which file it is saved.
+    The label says where the rule applies, or in which file it is saved.
     """
     choice = request.choice_for("always")
     if choice is not None and choice.rule.startswith(OPENS_FILES):

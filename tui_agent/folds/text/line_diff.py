@@ -1,7 +1,7 @@
 """Differences between two texts, as hunks of a unified diff and as line counts.
 
-Invariant: pure, with bounded work: equal lines at both ends are skipped, the lines between them are split at lines
-that are unique on both sides, and a block that is still too large is reported as replaced.
+Invariant: the functions are pure, and their work is limited: equal lines at both ends are skipped, the lines between
+them are split at lines that are unique on both sides, and a block that is still too large is reported as replaced.
 """
 
 from bisect import bisect_left
@@ -13,13 +13,13 @@ from tui_agent.fast_dataclass import dataclass
 
 CONTEXT_LINES = 3
 EXACT_LIMIT = 1_000_000
-"""Maximum product of the line counts of two texts for an exact comparison."""
+"""Maximum product of the two texts' line counts for an exact comparison."""
 NO_NEWLINE = "\\ No newline at end of file"
 
 
 @dataclass(frozen=True, slots=True)
 class LineDiff:
-    """The hunks of a diff in `text`, without file header (empty if nothing changed), and the line counts."""
+    """The hunks of a diff without file header, and the line counts. `text` is empty if nothing changed."""
 
     text: str
     added: int
@@ -28,7 +28,7 @@ class LineDiff:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The replacement of lines `a1:a2` of the old text by lines `b1:b2` of the new one."""
+    """A change: lines `b1:b2` of the new text replace lines `a1:a2` of the old text."""
 
     a1: int
     a2: int
@@ -39,7 +39,7 @@ class Change:
 def split_lines(text: str) -> list[str]:
     """Return the lines of a text without line feeds. Carriage returns stay.
 
-    If the last line does not end with a line feed, a marker follows it.
+    If the text does not end with a line feed, a marker follows the last line.
     """
     if not text:
         return []
@@ -52,7 +52,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def find_changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    """Return the changed ranges of lines in order; adjacent ranges are merged."""
+    """Return the changed ranges of lines in order. Adjacent ranges are merged."""
     merged: list[Change] = []
     for change in _compare(old, new, 0, len(old), 0, len(new)):
         if merged and merged[-1].a2 == change.a1 and merged[-1].b2 == change.b1:
@@ -73,12 +73,12 @@ def diff_lines(before: str, after: str, context: int = CONTEXT_LINES) -> LineDif
 
 
 def count_changes(before: str, after: str) -> tuple[int, int]:
-    """Return the numbers of (added, removed) lines, as `diff_lines` counts them."""
+    """Return (added, removed): the numbers of lines, counted as in `diff_lines`."""
     return count_line_changes(split_lines(before), split_lines(after))
 
 
 def count_line_changes(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
-    """Return the numbers of (added, removed) lines between two lists of lines."""
+    """Return (added, removed): the numbers of lines that differ between two lists of lines."""
     return _count_lines(find_changes(before, after))
 
 
@@ -121,9 +121,9 @@ def _compare_exactly(
 def _find_anchors(
     old: Sequence[str], new: Sequence[str], a1: int, a2: int, b1: int, b2: int
 ) -> list[tuple[int, int]]:
-    """Return pairs (old index, new index) of lines that occur once in each text.
+    """Return pairs (old index, new index) of lines that occur exactly once in each text.
 
-    The pairs are the longest sequence in which both indices rise.
+    Of these pairs, the longest sequence in which both indexes rise is returned.
     """
     old_counts = Counter(old[a1:a2])
     new_counts = Counter(new[b1:b2])

@@ -17,23 +17,26 @@ _PIECE = re.compile(
 )
 """Matches the pieces of an identifier that are compared separately.
 
-Words like i18n, k8s or 2fa stay in one piece, because their letters alone mean nothing. The words URLs and IPv4 also
-stay in one piece: they are not split before the last capital.
+Words like i18n, k8s or 2fa stay one piece, because their letters alone mean nothing. URLs and IPv4 stay one piece,
+because there is no split before the last capital.
 """
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])")
-"""Like `_PIECE`, but faster: for a word of ASCII letters only."""
+"""Like `_PIECE` for words that have only ASCII letters, but faster."""
 _WIDE = re.compile(r"(?![\u3100-\u33ff])[\u3040-\u9fff\uac00-\ud7af]")
-"""Kana, Han and Hangul. A set of three such ranges compiles twenty times slower than sets of at most two."""
+"""Matches a Kana, Han or Hangul character.
+
+A set with all three ranges compiles twenty times slower than sets of at most two.
+"""
 MAX_WORD_CHARS = 64
-"""Maximum length of a word in characters; longer runs are not indexed."""
+"""Maximum characters of a word. A longer word is not indexed."""
 MAX_NUMBER_DIGITS = 5
-"""Maximum number of digits that belong to the letters before them, as in sha512, utf8 or phase_2."""
+"""Maximum number of digits that form one word with the letters before them, as in sha512, utf8 or phase_2."""
 MIN_GENERATED_CHARS = 20
-"""Minimum length in characters of a run that looks generated (see `_is_generated`)."""
+"""Minimum characters of a run of letters and digits that looks generated (see `_is_generated`)."""
 MIN_GENERATED_DIGITS = 3
-"""Minimum number of digits in a run that looks generated."""
+"""Minimum number of digits in a run of letters and digits that looks generated."""
 MAX_CHARS_PER_CHANGE = 4
-"""Maximum average number of characters between changes of character kind in a generated run."""
+"""Maximum average number of characters between changes of the kind of character in a generated run."""
 _LONG_RUN = re.compile(rf"[A-Za-z0-9]{{{MIN_GENERATED_CHARS},}}")
 _KIND_CHANGE = re.compile(r"(?<=[a-z0-9])[A-Z]|(?<=[A-Za-z])[0-9]|(?<=[0-9])[a-z]")
 _DOUBLED_CONSONANT = re.compile(r"(?<=..)([bdfgmnprt])\1$")
@@ -50,7 +53,7 @@ STOP_WORDS = frozenset(
 
 
 def stem(word: str) -> str:
-    """Return a lower-case word without its ending, if that is one of the most common English endings."""
+    """Return a lower-case word without its ending, if the ending is one of the most common English endings."""
     if len(word) > 3 and word.endswith("s"):
         if word.endswith("ies") and len(word) > 4:
             word = word[:-3] + "y"
@@ -69,7 +72,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _normalize(piece: str) -> str:
-    """Return the form in which a run of letters is compared; empty for stop words and single letters."""
+    """Return the form in which a run of letters is compared. Empty for stop words and single letters."""
     if len(piece) > 2 and piece[-1] == "s" and piece[:-1].isupper():
         piece = piece[:-1]
     lowered = piece.lower()
@@ -77,14 +80,14 @@ def _normalize(piece: str) -> str:
 
 
 def _is_generated(run: str) -> bool:
-    """Return True if a run of letters and digits looks generated, like a digest or a key. Such runs are not indexed."""
+    """Return True if a run of letters and digits looks generated, like a digest or a key."""
     return sum(map(str.isdigit, run)) >= MIN_GENERATED_DIGITS and len(
         _KIND_CHANGE.findall(run)
     ) * MAX_CHARS_PER_CHANGE >= len(run)
 
 
 def split_identifier(word: str) -> tuple[str, ...]:
-    """Return the pieces of one identifier or word, in the form in which they are compared."""
+    """Return the pieces of an identifier or word, in the form in which they are compared."""
     if len(word) > MAX_WORD_CHARS:
         return ()
     if word.isascii() and (word.isalpha() or word.replace("_", "a").isalpha()):
@@ -122,7 +125,7 @@ def find_words(text: str) -> list[str]:
 
 
 def split_text(text: str) -> list[str]:
-    """Return the pieces of all words of a short text, in order, in the form in which they are compared."""
+    """Return the pieces of all words of a short text in order, in the form in which they are compared."""
     return [piece for word in find_words(text) for piece in split_identifier(word)]
 
 
@@ -133,12 +136,12 @@ def split_name(name: str) -> frozenset[str]:
 
 
 def strip_accents(text: str) -> str:
-    """Return the text with Latin letters stripped of accents: Größe becomes Grosse."""
+    """Return the text with accents removed from Latin letters: Größe becomes Grosse."""
     return text if text.isascii() else normalize("NFC", text).translate(_plain_letters)
 
 
 class _PlainLetters(dict[int, str]):
-    """Cache that maps a letter to the letter without accents."""
+    """Cache of letters without accents, by letter."""
 
     def __missing__(self, code: int) -> str:
         letters = "".join(part for part in normalize("NFKD", chr(code)) if not combining(part))

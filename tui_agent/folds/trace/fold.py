@@ -1,7 +1,7 @@
 """The trace, built from events that open and close spans (turns, iterations, model calls, tool calls).
 
-Invariant: `apply` takes time in proportion to the depth of the tree; unchanged spans are the same objects in the next
-view.
+Invariant: the time of `apply` is proportional to the depth of the tree. Unchanged spans are the same objects in the
+next view.
 """
 
 from tui_agent.folds.dispatch import Handlers
@@ -52,8 +52,8 @@ _TURN_STATES: dict[TurnEnd, SpanState] = {
 class Trace:
     """Builds the spans of the trace from a session's events.
 
-    A delegate's model calls and tools are children of the span of its subtask. Spans of old turns, before the newest
-    `keep`, are packed.
+    A delegate's model calls and tools are children of the span of its subtask. Spans of old turns are packed, except
+    the newest `keep` spans.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
@@ -83,7 +83,7 @@ class Trace:
         return self.tree.view()
 
     def copy(self) -> "Trace":
-        """Return an independent copy; the copies share finished spans."""
+        """Return an independent copy. The copy shares finished spans with the original."""
         open_nodes = [self.turn, *self.iterations.values(), *self.requests.values(), *self.tools.values()]
         copy = Trace()
         copy.tree, nodes = self.tree.copy([*filter(None, open_nodes), *self.subtasks.values()])
@@ -98,7 +98,7 @@ class Trace:
         return copy
 
     def note_crash(self) -> None:
-        """Record the last event's time as the latest end of all open spans."""
+        """After a crash, record the last event's time. No open span ends later than that."""
         if self.turn is None:
             self.tree.crash_time = None
         elif self.tree.crash_time is None:
@@ -112,14 +112,14 @@ class Trace:
         return node
 
     def parent_for(self, agent: AgentId) -> Node | None:
-        """Return the parent for the next span of this agent; None if nothing is running."""
+        """Return the span in which the next span of this agent starts. Return None if nothing is running."""
         if agent in self.subtasks:
             return self.subtasks[agent]
         return self.iterations.get(agent) or self.iterations.get(MAIN_AGENT) or self.turn
 
 
 CHARS_PER_TOKEN = 4.0
-"""Characters per token, assumed for text whose tokens were not counted."""
+"""Characters per token that are assumed for text whose tokens were not counted."""
 
 _HANDLERS: Handlers[Trace] = Handlers()
 

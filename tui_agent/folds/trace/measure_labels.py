@@ -1,6 +1,6 @@
 """Labels for the measures of a session, for the terminal and the screen.
 
-Invariant: pure; a value that was not measured has no row.
+Invariant: all functions are pure. A value that was not measured has no row.
 """
 
 from tui_agent.folds.trace.metrics import MetricsView
@@ -9,7 +9,7 @@ from tui_agent.units import format_bytes, format_duration
 
 
 def measure_rows(metrics: MetricsView) -> list[tuple[str, str]]:
-    """Return rows of (name, text) about output, context, repository map, and the first edit and test."""
+    """Return rows of (name, text) about the output, the context, the repository map, and the first edit and test."""
     share = "" if metrics.compression_ratio is None else f", {metrics.compression_ratio:.0%} sent to models"
     artifacts = (
         f"{format_count(metrics.artifact_count, 'output')} stored, {format_bytes(metrics.artifact_bytes)}"
@@ -32,7 +32,7 @@ def measure_rows(metrics: MetricsView) -> list[tuple[str, str]]:
 
 
 def describe_work(metrics: MetricsView) -> str:
-    """Return the numbers of turns, iterations and parts: `1 turn, 2 iterations, 5 parts`."""
+    """Describe the numbers of turns, iterations and parts, e.g. `1 turn, 2 iterations, 5 parts`."""
     counts = (metrics.turns, "turn"), (metrics.iterations, "iteration"), (metrics.parts, "part")
     return ", ".join(format_count(count, noun) for count, noun in counts)
 

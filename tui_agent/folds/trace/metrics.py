@@ -1,7 +1,7 @@
 """All figures of a session: one fold for `trace`, `/status`, comparisons, the tree of branches and exports.
 
 Invariant: distances are counted in parts (see `folds.trace.parts`), which do not depend on the model's speed. The
-changes of a command are counted as edits when the command has ended, unless it was a test run.
+changes of a command count as edits when the command has ended, unless it was a test run.
 """
 
 from dataclasses import dataclass, field, replace
@@ -40,30 +40,29 @@ _COUNTED_KINDS = {
     "memory_updates": "memory.updated",
     "repomap_uses": "repomap.used",
 }
-"""Figures that are simply the number of events of a kind."""
+"""Figures that are the number of events of a kind, with the kind."""
 _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_limit", "cost_limit"))
 
 
 @dataclass(slots=True)
 class MetricsView:
-    """The figures of a session. A figure whose name has no unit is a count; None means that there was nothing to measure.
+    """The figures of a session. A figure without a unit in its name is a count. None means that nothing was measured.
 
-    `files_changed` are the files that an agent or command changed, and that differ from their state before. An edit is a
-    change of a file by an agent's tool, or by a command that was not a test run; a target is a file with an edit. A
+    `files_changed` are the files that an agent or command changed, and that differ from their state before. An edit is
+    a change of a file by an agent's tool, or by a command that was not a test run. A target is a file with an edit. A
     figure whose name ends in `_part` is the index of the part with the call (see `folds.trace.parts`). A read is
-    repeated if the same agent has read these lines of the same
-    content before.
+    repeated if the same agent has read these lines of the same content before.
 
-    `failure` is the category of the newest failure, `failures` counts all failures by category: `model` (a request that
+    `failure` is the category of the newest failure. `failures` counts all failures by category: `model` (a request that
     failed after all retries), `policy` (a denial), `tool` (a failed or invalid call), `environment` (an error of files
     or processes), `engine` (an error of this program), `budget`, `verifier` (an evaluation's verifier gave no reward).
 
-    `raw_output_chars` is the output of tools, `compression_ratio` the share of this output that was sent to models.
-    `hot_observation_count` is the number of results that requests still contain in full (not replaced by a summary or a
-    line), and `cold_summary_chars` the length of the main agent's newest summary, both on the log's current branch.
-    `artifact_bytes` is the size of results that were stored as artifacts on arrival.
+    `raw_output_chars` is the size of the tools' output. `compression_ratio` is the share of this output that was sent
+    to models. `hot_observation_count` is the number of results that requests still contain in full.
+    `cold_summary_chars` is the size of the main agent's newest summary. Both cover only the log's current branch.
+    `artifact_bytes` is the size of results that were stored as artifacts when they arrived.
 
-    `context_peak_tokens`, `context_budget_reduced_count` and `context_budget_dropped_blocks` cover all requests; the
+    `context_peak_tokens`, `context_budget_reduced_count` and `context_budget_dropped_blocks` cover all requests. The
     other figures of the context are those of the main agent's newest request.
     """
 
@@ -138,25 +137,25 @@ class Metrics:
 
     def __init__(self) -> None:
         self.sums = MetricsView()
-        """The figures that are up to date after every event. The method `view` adds the others."""
+        """The figures that each event updates. The method `view` adds the others."""
         self.read_lines: dict[tuple[AgentId, str, str], set[tuple[int, int]]] = {}
-        """Ranges of lines that were read, by (agent, path, digest of the content)."""
+        """The ranges of lines that were read, by (agent, path, digest of the content)."""
         self.first_turn_at: float | None = None
         self.first_test_at: float | None = None
         self.last_search_part: int | None = None
-        """The index of the part with the newest search before the first edit."""
+        """The index of the part with the newest search, until the first edit."""
         self.call_parts: dict[CallId, int] = {}
-        """The index of the part of each open call."""
+        """The index of the part of each open call, by call id."""
         self.first_read_parts: dict[str, int] = {}
         self._targets: set[str] = set()
         self._files = ModifiedFiles()
         self.command_edits: dict[CallId, list[tuple[str, float]]] = {}
-        """(path, time) of each file that a running command changed, by call."""
+        """(path, time) of each file that a running command changed, by the call's id."""
         self._observations = VisibleResults()
         self._view: MetricsView | None = None
 
     def apply(self, ev: Envelope) -> bool:
-        """Apply one event; always return True, because every event is counted."""
+        """Apply one event. Always returns True, because every event is counted."""
         sums, kind = self.sums, ev.payload.kind
         if not sums.events:
             sums.first_at = ev.time
@@ -192,7 +191,10 @@ class Metrics:
         return self._view
 
     def part_of(self, call_id: CallId | None) -> int:
-        """Return the index of the part in which an open call was made; the newest part for any other `call_id`."""
+        """Return the index of the part with an open call.
+
+        For any other `call_id`, return the index of the newest part.
+        """
         newest = self.sums.parts - 1
         return newest if call_id is None else self.call_parts.get(call_id, newest)
 
@@ -208,12 +210,12 @@ class Metrics:
             sums.seconds_to_first_edit = at - self.first_turn_at
 
     def fail(self, category: str) -> None:
-        """Count a failure and record its category as the newest."""
+        """Count a failure, and record `category` as the newest failure."""
         self.sums.failure = category
         self.sums.failures[category] = self.sums.failures.get(category, 0) + 1
 
     def spend(self, usage: Usage, cost: float | None) -> None:
-        """Count a model call, with its tokens and cost."""
+        """Add the tokens and the cost of a model call."""
         sums = self.sums
         sums.model_calls += 1
         sums.input_tokens += usage.input_tokens

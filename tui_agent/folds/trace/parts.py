@@ -1,6 +1,6 @@
 """The message parts of a session, one row each. A part is a text, a reasoning, a tool call or a tool result.
 
-Invariant: rows have the indices 0 … n-1 without gaps, across turns and agents, in the order of the log.
+Invariant: rows have the indexes 0 … n-1 without gaps, across turns and agents, in the order of the log.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ class PartRow:
     """A row for one message part. `part` is the part's index; `seq` and `time` are those of its event.
 
     For a result, `duration_ms` is the duration of the call; for the first part of an answer, the duration of the
-    answer. `commit` is the checkpoint of the files after the part; `changed_files` is True if the part changed files.
+    answer. `commit` is the checkpoint of the files after the part. `changed_files` is True if the part changed files.
     """
 
     part: int

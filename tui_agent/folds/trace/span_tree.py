@@ -1,7 +1,7 @@
-"""The tree of spans while it grows.
+"""The tree of spans, to which events add spans.
 
-Invariant: a node comes after its parent. Each change of a total is added to all ancestors at once, so that a view needs
-no summing.
+Invariant: a node comes after its parent. A change of a total is added to all ancestors at once, so that a view needs no
+summing.
 """
 
 import copy
@@ -39,9 +39,10 @@ class Node:
     tokens_out: int | None = None
     cost_usd: float | None = None
     children: "list[Node] | tuple[()]" = ()
-    """The child spans that are not packed yet.
+    """The child spans that are not packed.
 
-    A tuple while empty: most spans are leaves, and a list for each would take a megabyte in a long session.
+    It is a tuple while it is empty: most spans have no children, and their lists would take a megabyte in a long
+    session.
     """
     packed_children: tuple[int, ...] = ()
     """Indices of the children that were packed."""
@@ -64,7 +65,7 @@ class SpanTree:
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._nodes: dict[int, Node] = {}
-        """Nodes of spans that can still change, and the newest nodes of spans that cannot."""
+        """Nodes of spans that can still change, and of the newest spans that cannot."""
         self._spans = PackedSpans(keep)
         self._count_all = 0
         self._dirty: dict[int, Node] = {}
@@ -77,7 +78,7 @@ class SpanTree:
         self._longest = 0.0
         self._has_costs = False
         self.crash_time: float | None = None
-        """The time of a crash, which is the latest end of the spans that it left open; None without a crash."""
+        """The time of a crash, at which open spans end at the latest. None if there was no crash."""
 
     def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
         """Add a running span and return its node."""
@@ -110,7 +111,7 @@ class SpanTree:
         self.touch(node)
 
     def _count(self, node: Node, state: SpanState) -> None:
-        """Set a span's state, and update the counts of failed and denied spans in all spans above it."""
+        """Set a span's state, and update the counts of failed and denied spans in all ancestors."""
         previous, node.state = node.state, state
         if previous == state or node.kind in GROUPS:
             return
@@ -126,7 +127,7 @@ class SpanTree:
             above = above.parent
 
     def end(self, node: Node, ev: Envelope, state: SpanState, duration_ms: float = 0.0) -> None:
-        """Close a span. If `duration_ms` is 0, the duration is the time between its events."""
+        """Close a span. If `duration_ms` is 0, the duration is the time between the span's first and last event."""
         end = ev.time if self.crash_time is None else max(node.start, min(ev.time, self.crash_time))
         self._count(node, state)
         node.last_seq, node.end = ev.seq, end
@@ -136,7 +137,7 @@ class SpanTree:
         self.touch(node)
 
     def end_below(self, node: Node, ev: Envelope) -> None:
-        """Close all open spans below a span."""
+        """Close all open spans below the span `node`."""
         for child in node.children:
             if child.end is None:
                 self.end_below(child, ev)
@@ -145,7 +146,7 @@ class SpanTree:
     def add_usage(self, node: Node, usage: Usage, cost: float | None) -> None:
         """Set the tokens and cost of a model span, and update the sums of its ancestors.
 
-        Without usage, as after a stopped request, the tokens stay unknown.
+        If there is no usage, as after a stopped request, the tokens stay unknown.
         """
         agent, above = node.agent, node
         self._has_costs = self._has_costs or cost is not None
@@ -165,9 +166,9 @@ class SpanTree:
 
     @staticmethod
     def describe_calls(node: Node) -> str:
-        """Return a label for the calls directly below a span: `3 reads`, or `2 calls` if their verbs differ.
+        """Describe the calls directly below a span, e.g. `3 reads`, or `2 calls` if their verbs differ.
 
-        For a delegate, the label is `2 tool calls`.
+        For a delegate, the description is `2 tool calls`.
         """
         calls = (child for child in node.children if child.kind in ("tool", "subtask"))
         verbs = Counter(child.verb if child.kind == "tool" else "subtask" for child in calls)
@@ -181,7 +182,7 @@ class SpanTree:
 
     @staticmethod
     def iteration_end_state(node: Node) -> SpanState:
-        """Return the end state of an iteration: the state of its model call. Failed tools are ignored."""
+        """Return the end state of an iteration, which is the state of its model call. Failed tools are ignored."""
         for child in node.children:
             if child.kind == "model" and child.state in ("failed", "interrupted"):
                 return child.state
@@ -190,7 +191,7 @@ class SpanTree:
     def copy(self, referenced: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
         """Return an independent copy of the tree, and the copied nodes by index.
 
-        Only nodes that can still change are copied: the open nodes, the nodes in `referenced`, and all their ancestors.
+        Only nodes that can still change are copied: open nodes, the nodes in `referenced`, and all ancestors of these.
         """
         self.view()
         copied: dict[int, Node] = {}
@@ -222,7 +223,7 @@ class SpanTree:
         self._dirty.clear()
 
     def _pack(self) -> None:
-        """Pack the spans of finished turns and drop their nodes. A packed span can still be replaced."""
+        """Pack the spans of finished turns and remove their nodes. A packed span can still be replaced."""
         self._freeze()
         while self._spans.needs_packing and all(span.end is not None for span in self._spans.oldest_chunk):
             first = self._spans.packed_count
@@ -254,7 +255,7 @@ class SpanTree:
 _shared_fields = attrgetter(
     *(field.name for field in fields(Span) if field.name not in ("parent", "children"))
 )
-"""Returns the values of all fields of a span except the last two, `parent` and `children`."""
+"""Function that returns the values of all fields of a span except `parent` and `children`."""
 
 
 def _freeze_node(node: Node) -> Span:

@@ -15,16 +15,15 @@ class Span:
     """One span of the trace: a turn, an iteration, a model call, a tool call or a delegate's work.
 
     Times are seconds since the epoch; `end` is None while the span is open. `first_seq` and `last_seq` are the events
-    that open and close the span. `parent` and `children` are indices into `TraceView.spans`.
+    that open and close the span. `parent` and `children` are indexes into `TraceView.spans`.
 
-    A model span has its own tokens and cost. Any other span has the cost of all calls below it and the output tokens of
-    its own agent's calls; `tokens_in` is the largest request of its own agent, because successive requests contain each
-    other. `billed_in` and `billed_out` are the tokens paid for: the sums over all calls below the span, including those
-    of delegates.
+    A model span has its own tokens and cost. Any other span has the cost of all calls below it, and the output tokens
+    of its own agent's calls. Its `tokens_in` is the largest request of its own agent, because each request contains the
+    previous ones. `billed_in` and `billed_out` are the tokens that were paid for: the sums over all calls below the
+    span, including those of delegates.
 
-    The tokens of a stopped request are an estimate (`estimated`) and are not part of any sum.
-
-    `failed` and `denied` count the failed and denied spans below this span, except turns and iterations.
+    The tokens of a stopped request are an estimate (`estimated`) and are not part of any sum. `failed` and `denied`
+    count the failed and denied spans below this span, except turns and iterations.
     """
 
     index: int
@@ -57,8 +56,8 @@ class Span:
 class TraceView:
     """All spans of a trace in order of start: a tuple or, in a very long session, a `PackedList`.
 
-    `roots` are indices of `spans`. `failed` and `denied` count calls of models and tools. `turns` is the number of
-    roots that are turns, and `longest_ms` the longest duration of a finished root. `has_costs` is True if the price of a
+    `roots` are indexes of `spans`. `failed` and `denied` count calls of models and tools. `turns` is the number of
+    roots that are turns. `longest_ms` is the longest duration of a finished root. `has_costs` is True if the price of a
     call is known.
     """
 

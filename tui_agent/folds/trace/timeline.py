@@ -1,7 +1,7 @@
-"""A log as a replay timeline: the time of each event, marks for important ones, and the starts of parts and turns.
+"""A log as a replay timeline: the time of each event, marks for important events, and the starts of parts and turns.
 
-Invariant: pure, built once from all records. A place is the index of a record. Times are those of the log, except that
-pauses are shortened to `PAUSE_S` seconds.
+Invariant: the functions are pure. A place is the index of a record. Times are those of the log, except that long pauses
+are shortened to `PAUSE_S` seconds.
 """
 
 from bisect import bisect_left, bisect_right
@@ -49,11 +49,11 @@ class Timeline:
 
     @property
     def length(self) -> float:
-        """The seconds from the first event to the last, with pauses shortened."""
+        """Seconds from the first event to the last event, with shortened pauses."""
         return self.clock[-1] if self.clock else 0.0
 
     def place_at(self, seconds: float) -> int:
-        """Return the index of the newest record at or before this time."""
+        """Return the index of the newest record that is not later than this time."""
         return max(0, bisect_right(self.clock, seconds) - 1)
 
     def next_stop(self, place: int, unit: Literal["event", "part", "turn", "marker"], forward: bool) -> int:
@@ -74,7 +74,10 @@ class Timeline:
         return stops[index] if index >= 0 else 0
 
     def activity(self, columns: int, levels: int) -> list[int]:
-        """Return the activity in each of `columns` equal spans of time: 0 without events, otherwise 1 to `levels`."""
+        """Return the activity in each of `columns` equal spans of time.
+
+        0 means no events; the highest value is `levels`.
+        """
         counts = [0] * columns
         for seconds in self.clock:
             counts[self.column(seconds, columns)] += 1
@@ -83,7 +86,7 @@ class Timeline:
         return [0 if not count else max(1, round(levels * (count / most) ** 0.5)) for count in counts]
 
     def column(self, seconds: float, columns: int) -> int:
-        """Return the index of the column that shows a time, if the timeline is drawn with `columns` columns."""
+        """Return the index of the column that shows a time, if the timeline has `columns` columns."""
         share = seconds / self.length if self.length else 0.0
         return min(columns - 1, max(0, int(share * (columns - 1) + 0.5)))
 
@@ -94,7 +97,7 @@ def build_timeline(records: Sequence[Record]) -> Timeline:
 
 
 def extend_timeline(line: Timeline, last_at: float, new: Sequence[Record]) -> Timeline:
-    """Return the timeline extended by the records `new`. `last_at` is the time of the last record so far."""
+    """Return the timeline extended by the records `new`. `last_at` is the time of the last record before them."""
     first = len(line)
     markers = (Marker(place, mark) for place, record in enumerate(new, first) if (mark := event_mark(record)))
     return Timeline(
@@ -128,7 +131,7 @@ def _begins_turn(record: Record) -> bool:
 
 
 def event_mark(record: Record) -> Mark | None:
-    """Return the kind of mark for an event; None for an event without a mark."""
+    """Return the kind of mark for an event. Return None if the event has no mark."""
     if not isinstance(record, Envelope) or isinstance(record.payload, ModelDelta | ToolProgress):
         return None
     return _payload_mark(record.payload, main=record.agent == MAIN_AGENT)

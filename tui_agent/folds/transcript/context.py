@@ -1,4 +1,4 @@
-"""Handlers of events about the context, for the chat: summaries, stored outputs, restored messages and warnings."""
+"""Handlers, for the chat, of events about the context: summaries, stored outputs, restored messages and warnings."""
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.text.labels import (

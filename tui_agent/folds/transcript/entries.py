@@ -1,7 +1,7 @@
 """The entries of the transcript, in the order in which the chat shows them.
 
-Invariant: an entry keeps its `id` and position forever; when it changes, it is replaced by one with a higher
-`revision`, and `Transcript.drain` reports its index once.
+Invariant: an entry keeps its `id` and position forever. A changed entry is a new object with a higher `revision`, and
+`Transcript.drain` reports its index once.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ NoticeLevel: TypeAlias = Literal["info", "running", "warning", "error"]
 class EntryBase:
     """Fields of every entry of the transcript.
 
-    `seq` is the event that opened the entry, `time` the time of that event in seconds since the epoch. `turn` is 0
+    `seq` is the event that created the entry. `time` is the time of that event in seconds since the epoch. `turn` is 0
     before the first turn.
     """
 
@@ -62,7 +62,8 @@ class EntryBase:
 class UserEntry(EntryBase):
     """A message of the user.
 
-    When the turn of a `queued` message starts, its entry becomes `removed` and a new `sent` entry is added.
+    When the turn of a `queued` message starts, its entry becomes `removed`, and a new entry with the state `sent` is
+    added.
     """
 
     text: LongText
@@ -70,14 +71,17 @@ class UserEntry(EntryBase):
     state: Literal["sent", "queued", "steered", "removed"]
     queue_id: RequestId | None = None
     mentions: tuple[Mention, ...] = ()
-    """The mentions in the message, without the texts that were read for them."""
+    """The mentions in the message, without the texts that were read because of them."""
     command: str = ""
-    """The slash command that gave the text, as typed."""
+    """The slash command that produced the text, as typed."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerEntry(EntryBase):
-    """Text of the model (Markdown). It grows while `streaming`; `stopped` marks an answer that was cut short."""
+    """Text of the model (Markdown).
+
+    It grows while `streaming` is True. `stopped` is True for an answer that was cut short.
+    """
 
     text: LongText
     streaming: bool
@@ -94,7 +98,7 @@ class ReasoningEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """The delegate that works for a call, with its own counts: iterations started, tool calls, tokens.
+    """The delegate that works for a call, with the delegate's counts: iterations started, tool calls, tokens.
 
     `waited_ms` is the time for which the call waited before it started.
     """
@@ -109,7 +113,10 @@ class Subtask:
 
 @dataclass(frozen=True, slots=True)
 class ToolEntry(EntryBase):
-    """A tool call. `output` is the newest output (at most 16 KB) while the tool runs; `blocks` display the result."""
+    """A tool call.
+
+    `output` is the newest output (at most 16 KB) while the tool runs. `blocks` display the result.
+    """
 
     call_id: CallId
     name: str
@@ -122,20 +129,20 @@ class ToolEntry(EntryBase):
     duration_ms: float | None = None
     output: str = ""
     output_lines: int = 0
-    """Lines of live output so far, including those no longer stored."""
+    """Number of lines of live output so far, including lines that are no longer stored."""
     blocks: tuple[DisplayBlock, ...] = ()
     denial: str = ""
-    """Why the call was denied, or what the user said when they refused it."""
+    """The reason why the call was denied, or the user's words when the user denied it."""
     denied_by_user: bool = False
     full_output: LongText | None = None
     subtask: Subtask | None = None
-    """The delegate that does the work, if any; `output` then lists the delegate's calls."""
+    """The delegate that does the work of the call; None if there is none. `output` then lists the delegate's calls."""
     is_question: bool = False
-    """True if the call only asks the question in the next entry; then the chat has no row for the call."""
+    """True if the call only asks the question in the next entry. The chat then shows no row for the call."""
 
     @property
     def result(self) -> str:
-        """The outcome of the call. For a denied call, this is the policy's reason and not what the user said."""
+        """The outcome of the call. For a denied call, this is the policy's reason and not the user's words."""
         if self.denied_by_user:
             return "" if self.state == "denied" else self.outcome
         return self.denial or self.outcome
@@ -143,7 +150,7 @@ class ToolEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class NoticeEntry(EntryBase):
-    """A notice about something outside the conversation. `lines` are sentences; the first one is the headline."""
+    """A notice about something outside the conversation. `lines` are sentences; the first line is the headline."""
 
     kind: NoticeKind
     level: NoticeLevel
@@ -159,10 +166,9 @@ class NoticeEntry(EntryBase):
 
 @dataclass(frozen=True, slots=True)
 class QuestionEntry(EntryBase):
-    """A question of the agent, and the answer once it is given. `choice` is the index of the chosen option.
+    """A question of the agent, and the user's answer. `choice` is the index of the chosen option.
 
-    `is_void` is True if the question's turn or call ended without an answer. If `form` is `plan`, the text is a plan in
-    Markdown.
+    `is_void` is True if the turn or call ended without an answer. If `form` is `plan`, the text is a plan in Markdown.
     """
 
     question_id: RequestId
@@ -178,8 +184,8 @@ class QuestionEntry(EntryBase):
 class TurnEntry(EntryBase):
     """The row that the chat shows at the end of a turn.
 
-    `edits` is set instead of `added` and `removed` if a file changed more than once, because the sum of its changes
-    is not its net change.
+    If a file changed more than once, `edits` is set instead of `added` and `removed`, because the sum of the changes is
+    not the net change.
     """
 
     reason: TurnEnd
@@ -192,9 +198,9 @@ class TurnEntry(EntryBase):
     cost_usd: float | None
     edits: int = 0
     folders: tuple[FolderFiles, ...] = ()
-    """Generated folders with changed files, which `files` does not count."""
+    """Generated folders with changed files. `files` does not count these files."""
     has_unknown_changes: bool = False
-    """True if a call that may have changed files was lost in a crash; its changes belong to the next checkpoint."""
+    """True if a call that may have changed files was lost in a crash. The next checkpoint contains its changes."""
 
     @property
     def files_text(self) -> str:
@@ -212,7 +218,7 @@ Entry: TypeAlias = (
 class TranscriptView:
     """The entries of the transcript.
 
-    `entries` is the fold's own list and must not be changed; it is valid until the next `apply`.
+    `entries` is the fold's own list. Callers must not change it, and it is valid until the next `apply`.
     """
 
     entries: Sequence[Entry]

@@ -1,7 +1,7 @@
 """The transcript: the entries that the chat shows, in order.
 
-Invariant: an entry keeps its `id` and position forever; when it changes, it is replaced by one with a higher
-`revision`, and `Transcript.drain` reports its index once.
+Invariant: an entry keeps its `id` and position forever. A changed entry is a new object with a higher `revision`, and
+`Transcript.drain` reports its index once.
 """
 
 from tui_agent.folds.dispatch import Handlers
@@ -21,14 +21,17 @@ _ALL_HANDLERS = Handlers.join(MESSAGE_HANDLERS, TOOL_HANDLERS, NOTICE_HANDLERS, 
 class Transcript:
     """Builds the entries that the chat shows from events. A delegate's work is part of the call that started it.
 
-    Entries before the newest `keep` are packed: slower to read, but with a tenth of the memory.
+    Entries before the newest `keep` entries are packed. They take a tenth of the memory, but reading them is slower.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._draft = Draft(keep)
 
     def apply(self, ev: Envelope) -> bool:
-        """Apply one event; return True if an entry changed. Takes constant time, even for a piece of a long answer."""
+        """Apply one event. Return True if an entry changed.
+
+        Takes constant time, even for a piece of a long answer.
+        """
         draft = self._draft
         revision_before = draft.revision
         _ALL_HANDLERS.apply(draft, ev)
@@ -37,11 +40,11 @@ class Transcript:
         return draft.revision != revision_before
 
     def count_unknown(self, record: UnknownEvent) -> None:
-        """Add an event of an unknown kind to the single notice that counts such events."""
+        """Count an event of an unknown kind in the notice about such events."""
         count_unknown(self._draft, record)
 
     def drain(self) -> list[int]:
-        """Return the indices of the entries that are new or changed since the last call, in order."""
+        """Return the indexes of the entries that are new or changed since the last call, in order."""
         changed = sorted(self._draft.changed)
         self._draft.changed.clear()
         return changed

@@ -1,4 +1,4 @@
-"""Handlers of events of the conversation, for the chat: messages, streamed answers, questions and turns."""
+"""Handlers, for the chat, of events of the conversation: messages, streamed answers, questions and turns."""
 
 import hashlib
 from collections.abc import Sequence
@@ -146,9 +146,9 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
 
 
 def _add_kept_work(draft: Draft) -> bool:
-    """Add two lines to the notice of a failure: which work of the turn is kept, and what the user can do next.
+    """Add two lines to the notice about a failure: the work of the turn that is kept, and what the user can do next.
 
-    Return False if there is no notice.
+    Return False if there is no such notice.
     """
     entry = None if draft.failure is None else draft.entries[draft.failure]
     if draft.failure is None or not isinstance(entry, NoticeEntry):
@@ -220,7 +220,10 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
 def _finish_part(
     draft: Draft, ev: Envelope, entry_id: str, part: TextPart | ReasoningPart, unfinished: list[int]
 ) -> None:
-    """Set the final text of the next streamed entry of the part's kind; if nothing was streamed, add an entry."""
+    """Set the final text of the next streamed entry that has the part's kind.
+
+    If nothing was streamed, add an entry.
+    """
     entry_class = AnswerEntry if isinstance(part, TextPart) else ReasoningEntry
     index = next(
         (candidate for candidate in unfinished if isinstance(draft.entries[candidate], entry_class)), None
@@ -268,12 +271,12 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
     """Remove the last line of the notice about retries, which announces the next try.
 
-    If a try was answered, a new last line says which one.
+    If a try was answered, add a line that says which try it was.
     """
     index, tries = draft.retries.pop(request, None), draft.attempts.pop(request, 0)
     entry = None if index is None else draft.entries[index]
     if index is not None and isinstance(entry, NoticeEntry):
-        last = (f"Try {tries} answered.",) if answered else ()
+        last = (f"Try {tries} succeeded.",) if answered else ()
         draft.update_notice(index, "info", (*entry.lines[:-1], *last))
 
 
@@ -301,7 +304,7 @@ def _on_model_failed(draft: Draft, ev: Envelope, payload: ModelFailed) -> None:
 def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | None = None) -> None:
     """Add the notice that explains the failure of the turn.
 
-    If the newest entry is the notice on retries (index `retry`), change that notice instead.
+    If the newest entry is the notice about retries (index `retry`), change that notice instead.
     """
     if retry is not None and retry == len(draft.entries) - 1:
         draft.update_notice(retry, "error", lines, "model_failed", draft.model)
@@ -311,7 +314,7 @@ def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | 
 
 
 def _note_too_long(draft: Draft, ev: Envelope) -> None:
-    """Add or update the notice that a request of the turn was too long, and that it is shortened and sent again.
+    """Add or update the notice that a request was too long and is shortened and sent again.
 
     The turn has not failed.
     """

@@ -1,4 +1,4 @@
-"""Handlers of events that become notices in the chat: errors, settings, repairs, user commands, hooks, jobs, undo."""
+"""Handlers, for the chat, of events shown as notices: errors, settings, repairs, user commands, hooks, jobs, undo."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -64,9 +64,9 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
     "lost": "lost",
 }
 _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
-"""The ways in which a command can end for which the chat shows the command's duration."""
+"""The kinds of a command's end for which the chat shows how long the command ran."""
 MAX_NAMED_CHARS: Final = 40
-"""Maximum number of characters of a message that are shown to identify its turn."""
+"""Maximum characters shown of a message that identifies a turn."""
 _HEAD_MOVES = {
     "undo": "Undid the last turn. /redo restores it.",
     "revert": "Reverted to {place}. /redo restores the newer state.",
@@ -113,7 +113,7 @@ def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> None:
 
 
 def count_unknown(draft: Draft, record: UnknownEvent) -> None:
-    """Count an unknown event in the single notice about such events."""
+    """Count an unknown event in the notice about such events."""
     other = record.is_other_version
     index, count = draft.unknown_notices.get(other, (-1, 0))
     lines = (f"{unknown_events_notice(count + 1, other_version=other)}.",)
@@ -139,7 +139,7 @@ def _warn_of_unknown_price(draft: Draft, ev: Envelope) -> None:
 
 
 def _update_cost_settings(draft: Draft, ev: Envelope, payload: SettingsChanged) -> None:
-    """Store a new model price or cost limit, and warn if the limit cannot be enforced."""
+    """Store a new model price or cost limit. Warn if the limit cannot be enforced."""
     match payload.key, payload.value:
         case "model", dict() as model:
             price = model.get("input_price")
@@ -275,7 +275,7 @@ def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
 
 
 def _note_crash(draft: Draft) -> None:
-    """Record the last event's time as the end of the running turn."""
+    """After a crash, record the last event's time as the end of the running turn."""
     if draft.turn_running and draft.crash_time is None:
         draft.crash_time = draft.last_event_time
 
@@ -294,7 +294,7 @@ def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> None:
 
 
 def _messages_until(draft: Draft, seq: int) -> Iterator[str]:
-    """Yield the beginnings of the sent messages up to the event `seq` in quotes, newest first."""
+    """Yield the beginnings of the sent messages up to the event `seq`, in quotes, newest first."""
     for index in range(len(draft.entries) - 1, -1, -1):
         entry = draft.entries[index]
         if isinstance(entry, UserEntry) and entry.state == "sent" and entry.seq <= seq:
@@ -303,7 +303,7 @@ def _messages_until(draft: Draft, seq: int) -> Iterator[str]:
 
 
 def _describe_place(draft: Draft, seq: int) -> str:
-    """Return the turn that the event `seq` belongs to, by the beginning of its message: `the turn “fix the report”`."""
+    """Describe the turn with the event `seq` by the beginning of its message, e.g. `the turn “fix the report”`."""
     message = next(_messages_until(draft, seq), "")
     return f"the turn {message}" if message else "the beginning"
 
@@ -360,7 +360,10 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
 
 
 def _list_names(names: Sequence[str], *, is_complete: bool) -> str:
-    """Return the first names, then `…` if there are more. `is_complete` is False if `names` does not contain all."""
+    """Return the first names. If there are more, `…` follows.
+
+    `is_complete` is False if `names` is not the complete list.
+    """
     listed = ", ".join(names[:MAX_FILES_NAMED])
     return listed if is_complete and len(names) <= MAX_FILES_NAMED else f"{listed}, …"
 
@@ -398,9 +401,9 @@ def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> None:
 
 
 def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
-    """Return the headline and the level of the notice about a hook; an empty headline means no notice.
+    """Return the headline and the level of the notice about a hook. The headline is empty if no notice is shown.
 
-    `suffix` is a space and the name of the call that the hook was for.
+    `suffix` is a space and the name of the call for which the hook ran.
     """
     reason = f": {payload.reason}" if payload.reason else ""
     if payload.fault == HOOK_STOPPED:

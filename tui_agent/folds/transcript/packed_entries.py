@@ -21,7 +21,7 @@ def _adapter(item_class: type) -> TypeAdapter[list[Any]]:
 class PackedEntries(PackedList[Entry]):
     """A packed list of transcript entries.
 
-    A chunk is one line with each entry's class, and one JSON line per class.
+    A chunk starts with a line of the entries' classes. A line of JSON follows for each class.
     """
 
     @staticmethod

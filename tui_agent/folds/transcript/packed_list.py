@@ -1,6 +1,6 @@
 """A list whose older items are compressed, so that a fold of a very long log stays small.
 
-Invariant: reading an index returns an item equal to the last one stored at that index. The newest `keep` items are
+Invariant: reading an index returns an item equal to the last item stored at that index. The newest `keep` items are
 never packed, so a shorter list has no packed items.
 """
 
@@ -19,7 +19,7 @@ _MAX_OPEN_CHUNKS: Final = 8
 
 
 class PackedList(Sequence[T]):
-    """A sequence whose items can be appended, read, and replaced by index. Subclasses define how items are packed."""
+    """A sequence whose items can be appended, read, and replaced by index. A subclass defines how items are packed."""
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._keep = keep
@@ -27,22 +27,22 @@ class PackedList(Sequence[T]):
         self._chunks: list[bytes] = []
         self._unpacked: list[T] = []
         self._replaced: dict[int, T] = {}
-        """Items that were packed and replaced later, by index."""
+        """The items that replaced packed items, by index."""
         self._open_chunks: dict[int, Sequence[T]] = {}
 
     @staticmethod
     @abstractmethod
     def dump(items: Sequence[T]) -> bytes:
-        """Return items as bytes, for storing them in packed form."""
+        """Return items as bytes, which `load` can read."""
 
     @staticmethod
     @abstractmethod
     def load(data: bytes) -> Sequence[T]:
-        """Return the items that `dump` serialised."""
+        """Return the items that `dump` wrote to `data`."""
 
     @property
     def packed_count(self) -> int:
-        """The number of packed items at the beginning."""
+        """The number of packed items. They are at the beginning of the list."""
         return len(self._chunks) * self._chunk_size
 
     @property
@@ -52,7 +52,7 @@ class PackedList(Sequence[T]):
 
     @property
     def needs_packing(self) -> bool:
-        """True if the oldest unpacked items may be packed."""
+        """True if the oldest unpacked items can be packed."""
         return len(self._unpacked) >= self.pack_threshold
 
     @property
@@ -66,7 +66,7 @@ class PackedList(Sequence[T]):
         del self._unpacked[: self._chunk_size]
 
     def view(self) -> Sequence[T]:
-        """Return the current items; later changes of the list do not affect them.
+        """Return the current items. Later changes of the list do not affect the result.
 
         The result is a tuple if nothing is packed.
         """

@@ -1,4 +1,4 @@
-"""The mutable state of the transcript: the entries, and the indices of open calls, questions, requests and notices.
+"""The mutable state of the transcript: the entries, and the indexes of open calls, questions, requests and notices.
 
 Invariant: every change of an entry goes through `add`, `replace_entry` or `append_text`, which update the revision and
 record the index.
@@ -30,7 +30,7 @@ from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
 """The fields of `EntryBase`, in order."""
 Stream: TypeAlias = dict[int, int]
-"""Indices of the entries that show the streamed parts of a request, by the number of the part in the answer."""
+"""Indexes of the entries that show the streamed parts of a request, by the number of the part."""
 
 
 class TurnSums:
@@ -53,7 +53,10 @@ class TurnSums:
 
 
 class Draft:
-    """The mutable transcript. Its dicts map the ids of open calls, questions and requests to indices of entries."""
+    """The mutable transcript.
+
+    Its dicts contain the indexes of entries by the ids of open calls, questions and requests.
+    """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self.entries = EntryList(keep)
@@ -68,51 +71,49 @@ class Draft:
         self.attempts: dict[RequestId, int] = {}
         self.model = ""
         self.reduction_notice: tuple[int, int] | None = None
-        """The notice on outputs shortened since this turn's newest summary, as (its index, number of outputs)."""
+        """The notice about outputs shortened since this turn's newest summary: (its index, number of outputs)."""
         self.overflow_notice: tuple[int, int] | None = None
-        """The notice on this turn's requests that were too long for the provider, as (its index, number of requests).
-        """
+        """The notice about this turn's requests that were too long: (its index, number of requests)."""
         self.missing_map_notice: tuple[int, str] | None = None
-        """The notice on requests sent without the repository map, as (its index, its text); None once there is a map.
-        """
+        """The notice about requests without the repository map: (its index, its text). None once there is a map."""
         self._announced_cuts: set[str] = set()
         self.failure: int | None = None
-        """The index of the notice on the model's failure in this turn."""
+        """The index of the notice about the model's failure in this turn."""
         self.tools: dict[CallId, int] = {}
         self.questions: dict[RequestId, int] = {}
         self.question_calls: dict[CallId, RequestId] = {}
-        """Calls that only ask a question."""
+        """Calls that only ask a question, with the id of the question."""
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
         self.jobs: dict[JobId, tuple[str, int | None]] = {}
-        """The commands of running background jobs, each with the index of the entry for the call that started it."""
+        """The command of each running background job, and the index of the entry for the call that started the job."""
         self.shell: int | None = None
-        """The index of the notice on the user's own running command."""
+        """The index of the notice about the user's own running command."""
         self.is_redo = False
         """True if the newest move of the head was a redo."""
         self.file_move: str | None = None
-        """The reason of a move of files only, until the event that names them."""
+        """The reason of a move that restores only files, until the event with the files' names."""
         self.kept: tuple[frozenset[str], bool] = frozenset(), False
-        """The files and generated folders that the newest restore kept; True if the restore was that of a redo."""
+        """The files and generated folders that the newest restore kept, and True if a redo caused that restore."""
         self.price: tuple[str, float | None] = ("", None)
-        """The model's name, and its input price if known."""
+        """The model's name, and its input price (None if unknown)."""
         self.cost_limit: float | None = None
         self.unknown_notices: dict[bool, tuple[int, int]] = {}
-        """The notices on unknown events, as (index, number of events).
+        """The notices about unknown events: (index, number of events).
 
         The key is True for events of another log version.
         """
         self.last_event_time = 0.0
         self.turn_started_at = 0.0
         self.crash_time: float | None = None
-        """The time of the last event before a crash, at which everything that was open ended; None without a crash."""
+        """The time of the last event before a crash, when all open work ended. None if there was no crash."""
 
     def entry_fields(self, ev: Record, entry_id: str, *, turn: int | None = None) -> Head:
-        """Return the fields of `EntryBase` for a new entry that this event opens."""
+        """Return the fields of `EntryBase` for a new entry that the event `ev` creates."""
         return entry_id, ev.seq, ev.time, self.turn if turn is None else turn, self.revision + 1, ev.agent
 
     def elapsed_ms(self, start: float, ev: Envelope) -> float:
-        """Return the milliseconds from `start` to this event or, after a crash, to the crash if that was earlier."""
+        """Return the milliseconds from `start` to the event `ev`, or to a crash before it."""
         end = ev.time if self.crash_time is None else min(ev.time, self.crash_time)
         return max(0.0, (end - start) * 1_000)
 
@@ -136,12 +137,12 @@ class Draft:
         self.changed.add(index)
 
     def tool_entry(self, index: int | None) -> ToolEntry | None:
-        """Return the entry at this index if it is a tool entry; otherwise None."""
+        """Return the entry at this index if it is a tool entry. Otherwise return None."""
         entry = None if index is None else self.entries[index]
         return entry if isinstance(entry, ToolEntry) else None
 
     def streamed_entry(self, index: int) -> AnswerEntry | ReasoningEntry | None:
-        """Return the entry at this index if it is answer or reasoning text; otherwise None."""
+        """Return the entry at this index if it is an answer or reasoning. Otherwise return None."""
         entry = self.entries[index]
         return entry if isinstance(entry, AnswerEntry | ReasoningEntry) else None
 
@@ -175,7 +176,7 @@ class Draft:
         blocks: tuple[DisplayBlock, ...] = (),
         command: str = "",
     ) -> int:
-        """Append a notice, without its empty lines, and return its index."""
+        """Append a notice and return its index. Empty lines are left out."""
         texts = tuple(line for line in lines if line)
         head = self.entry_fields(ev, f"notice.{ev.seq}")
         return self.add(NoticeEntry(*head, kind, level, texts, blocks, command))
@@ -188,7 +189,7 @@ class Draft:
         kind: NoticeKind | None = None,
         command: str = "",
     ) -> None:
-        """Change a notice's level, its lines and, if given, its kind and command."""
+        """Change a notice's level and lines. Its kind and command change only if they are given."""
         entry = self.entries[index]
         if isinstance(entry, NoticeEntry):
             texts = tuple(line for line in lines if line)

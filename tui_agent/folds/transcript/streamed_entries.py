@@ -1,6 +1,6 @@
 """A list of transcript entries to whose texts streamed pieces can be appended.
 
-Invariant: adding a piece of text takes constant time; an entry's text is joined only when it is read.
+Invariant: adding a piece of text takes constant time. An entry's text is joined only when it is read.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from tui_agent.folds.transcript.packed_entries import PackedEntries
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 
 OUTPUT_TAIL_CHARS = 16 * 1024
-"""Characters of a running tool's output that remain when it is cut."""
+"""Number of characters that remain of a running tool's output when it is cut."""
 _SLACK = 4 * OUTPUT_TAIL_CHARS
-"""Length in characters at which a running tool's output is cut."""
+"""Number of characters at which a running tool's output is cut."""
 
 
 @dataclass(slots=True)

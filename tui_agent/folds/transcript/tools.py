@@ -1,4 +1,4 @@
-"""Handlers of events about tool calls, for the chat, with permissions, delegates and changed files."""
+"""Handlers, for the chat, of events about tool calls, permissions, delegates and changed files."""
 
 from dataclasses import replace
 
@@ -29,7 +29,10 @@ _STATES: dict[ToolStatus, ToolState] = {
 
 
 def _find_row(draft: Draft, ev: Envelope, call_id: CallId) -> int | None:
-    """Return the index of a call's entry; for a call of a delegate, the index of the entry of the delegate's task."""
+    """Return the index of a call's entry.
+
+    For a delegate's call, return the index of the entry of the delegate's task.
+    """
     return draft.delegates.get(ev.agent, draft.tools.get(call_id))
 
 
@@ -57,7 +60,7 @@ def _new_entry(
 
 
 def _count_delegate_call(draft: Draft, row: int, label: str) -> None:
-    """Count a tool call of a delegate on the delegate's entry, and add its `label` to the output there.
+    """Count a delegate's tool call on the delegate's entry, and add its `label` to the output there.
 
     If `label` is empty, no call is counted.
     """
@@ -89,9 +92,9 @@ def _on_model_responded(draft: Draft, ev: Envelope, payload: ModelResponded) -> 
 
 
 def _update_subtask(draft: Draft, row: int, agent: AgentId, *, iteration: int = 0, tokens: int = 0) -> None:
-    """Set a delegate's iteration on its entry, and add `tokens`.
+    """Set a delegate's iteration on its entry, and add `tokens` to the entry's tokens.
 
-    The tokens include those of the delegate's own delegates.
+    The tokens of the delegate's own delegates are included.
     """
     entry = draft.tool_entry(row)
     if entry is None or entry.subtask is None:
