@@ -89,7 +89,7 @@ async def test_another_result_takes_the_place_of_the_one_that_the_call_had(tmp_p
             "user: first",
             "agent: ['echo', 'echo']",
             "result: something else",
-            "result: Not run: the session was forked here",
+            "result: Not run: the session was forked at this point",
         ]
         done, other = bench.recorder.messages()[2:4]
         assert (isinstance(done, ToolMessage) and done.ok, isinstance(other, ToolMessage) and other.ok) == (
@@ -115,7 +115,7 @@ async def test_what_was_taken_on_is_not_taken_on_again_where_the_first_opening_b
     results = [one for one in bench.recorder.messages() if isinstance(one, ToolMessage)]
     assert [told(one) for one in results] == [
         "result: something else",
-        "result: Not run: the session was forked here",
+        "result: Not run: the session was forked at this point",
     ]
 
 

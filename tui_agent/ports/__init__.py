@@ -1,4 +1,5 @@
 """Protocols between the engine and its surroundings: models, tools, files, storage, clients.
 
-Invariant: no implementation, no I/O; a data type that only one protocol uses is defined next to it.
+Invariant: the modules contain no implementation and no I/O. A data type that only one protocol uses is defined next to
+the protocol.
 """

@@ -1,6 +1,6 @@
 """The agent protocol: an agent chooses one action per iteration, from the state of the session.
 
-Invariant: agents never append events.
+Invariant: an agent never appends events.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ class CallTools:
 class SayMessage:
     """An action: end the turn with this message and wait for the user.
 
-    The text is empty if it is already recorded as the answer.
+    The text is empty if the message was already recorded as the answer.
     """
 
     text: str = ""
@@ -51,22 +51,22 @@ Action: TypeAlias = CallTools | SayMessage | Finish | Reject
 class ModelQuery:
     """An agent's request to a model.
 
-    If `messages` is None, the middlewares assemble the session's history.
+    If `messages` is None, the session's history is sent.
     """
 
     messages: tuple[Message, ...] | None = None
     system: str | None = None
     tools: tuple[str, ...] | None = None
-    """Names of the tools to offer; None offers all tools of the session."""
+    """Names of the tools to offer. None means all tools of the session."""
     max_tokens: int | None = None
-    """Maximum tokens of the answer; None: the model's own maximum."""
+    """Maximum tokens of the answer. None means the model's own maximum."""
 
 
 AskModel: TypeAlias = Callable[[ModelQuery], Awaitable[ModelReply]]
-"""Sends a request to a model for an agent and returns the reply.
+"""Function that sends an agent's request to a model and returns the reply.
 
-The request passes through the middlewares' `wrap_model`, is streamed and, if necessary, retried. All of that is
-recorded as `model.*` events. Raises `ModelError` when retrying does not help.
+The request passes through the `wrap_model` of the middlewares, is streamed and, if necessary, retried. All this is
+recorded as `model.*` events. Raises `ModelError` if retrying does not help.
 """
 
 
@@ -77,5 +77,5 @@ class Agent(Protocol):
     def name(self) -> str: ...
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Return the next action, given the state of the session. May call `ask` any number of times."""
+        """Return the next action for this state of the session. May call `ask` any number of times."""
         ...

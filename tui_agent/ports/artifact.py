@@ -1,4 +1,4 @@
-"""Artifacts as tools read them: lines that `read_file` shows and `grep` searches, with the same numbers in both."""
+"""Artifacts as tools read them, in numbered rows. `read_file` and `grep` use the same numbers."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ from tui_agent.protocol.artifacts import ARTIFACT_PREFIX, Artifact
 
 MAX_LISTED = 5
 MAX_ROW_CHARS = 2_000
-"""Maximum number of characters in a row. A longer line is split into rows, each counted as a line."""
+"""Maximum number of characters in a row. A longer line is split into several rows."""
 
 
 def is_artifact(path: str) -> bool:
-    """Return True if a tool's argument `path` names an artifact of the session, not a file."""
+    """Return True if a tool's argument `path` names an artifact of the session and not a file."""
     return path.strip().startswith(ARTIFACT_PREFIX)
 
 
 async def read_artifact(artifact_id: str, ctx: ToolContext) -> list[str]:
-    """Return the rows of an artifact of this session, in which secrets are redacted.
+    """Return the rows of an artifact of this session, with secrets redacted.
 
-    Raises `ToolError` if it is missing.
+    Raises `ToolError` if the artifact is missing.
     """
     artifact = _find_artifact(artifact_id.strip(), ctx)
     try:

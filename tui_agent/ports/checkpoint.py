@@ -12,8 +12,8 @@ from tui_agent.protocol.events.files import Author, FolderChange
 class FileDifference:
     """A path that differs from the newest checkpoint. `path` is relative to the workspace, with `/`.
 
-    `before` and `after` are the contents in bytes (for a link: its target). They are None if the file does not exist
-    or is too large; the sizes are always correct. `mode` is the current permission bits.
+    `before` and `after` are the contents in bytes (for a link, its target). They are None if the file does not exist or
+    is too large; the sizes are always correct. `mode` is the current permission bits.
     """
 
     path: str
@@ -26,22 +26,22 @@ class FileDifference:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceChanges:
-    """Differences between the workspace and the newest checkpoint. Falsy if there are none."""
+    """Differences between the workspace and the newest checkpoint. False in a condition if there are none."""
 
     paths: tuple[str, ...]
     """Every changed path, sorted."""
     files: tuple[FileDifference, ...]
-    """Details of the first few changed paths."""
+    """Details of the first changed paths. Their number is limited."""
     skipped: tuple[str, ...] = ()
-    """Sentences about files that checkpoints leave out: too large, or over the quota."""
+    """Sentences about files that checkpoints leave out because they are too large or over the quota."""
     contested_paths: tuple[str, ...] = ()
-    """The subset of `paths` that the user may have changed too; the user is asked before these are restored."""
+    """Those of `paths` that the user may have changed too. The user is asked before these are restored."""
     folders: tuple[FolderChange, ...] = ()
-    """The generated folders with changed files; empty if only some paths were compared."""
+    """The generated folders with changed files. Empty if only some paths were compared."""
 
     @property
     def own_paths(self) -> tuple[str, ...]:
-        """The changed paths that are in none of the generated `folders`."""
+        """The changed paths that are not in a generated folder of `folders`."""
         names = tuple(folder.path for folder in self.folders)
         return tuple(path for path in self.paths if not path.startswith(names)) if names else self.paths
 
@@ -50,14 +50,14 @@ class WorkspaceChanges:
 
 
 CHANGED_BY_YOU = "also changed by you"
-"""Value of `RestoreAction.conflict` for a path that the user changed after the session did."""
+"""Value of `RestoreAction.conflict` for a path that the user changed after the session changed it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreAction:
     """One action when a checkpoint is restored: the change to one path. `added` and `removed` count lines.
 
-    `conflict` is the reason to ask the user first (someone else changed the path too), or empty.
+    If someone else changed the path too, `conflict` is the reason to ask the user first. Otherwise it is empty.
     """
 
     path: str
@@ -66,7 +66,7 @@ class RestoreAction:
     removed: int
     conflict: str = ""
     folder: str = ""
-    """The generated folder of the path, with `/` at its end; empty if it is in none."""
+    """The generated folder that contains the path, with `/` at the end. Empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class RestorePlan:
 class RestoreResult:
     """The result of restoring a checkpoint.
 
-    `paths` were restored and `kept_paths` were not; `commit` is the workspace afterwards. `files` describes the first
-    few restored paths, with their contents before and after.
+    `paths` were restored, and `kept_paths` were not. `commit` has the workspace's files afterwards. `files` describes
+    the first restored paths, with their contents before and after.
     """
 
     commit: str
@@ -96,7 +96,7 @@ class RestoreResult:
     kept_paths: tuple[str, ...]
     files: tuple[FileDifference, ...] = ()
     blocked: Mapping[str, str] = field(default_factory=dict)
-    """The subset of `kept_paths` that cannot be restored even if the user agrees, each with the reason."""
+    """Those of `kept_paths` that cannot be restored even if the user agrees, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,31 +110,31 @@ class Baseline:
 class Checkpoints(Protocol):
     """Takes and restores checkpoints of the workspace.
 
-    Only one call at a time; a cancelled call leaves workspace and store unchanged. Methods raise `CheckpointError` if
-    the store cannot be used or an action of a restore failed; the other actions are then rolled back.
+    Only one call at a time is allowed. A cancelled call leaves the workspace and the store unchanged. Methods raise
+    `CheckpointError` if the store cannot be used, or if an action of a restore failed; the other actions are then
+    rolled back.
     """
 
     @property
     def unavailable_reason(self) -> str:
-        """The reason why there are no checkpoints, as a sentence; empty if checkpoints are taken."""
+        """The reason why there are no checkpoints, as a sentence. Empty if checkpoints are taken."""
         ...
 
     @property
     def head(self) -> str:
-        """The commit of the newest checkpoint, or empty before the first."""
+        """The commit of the newest checkpoint. Empty before the first checkpoint."""
         ...
 
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
         """Continue from the commit `known`, the newest commit in the log.
 
-        If `known` is empty or lost, take a first checkpoint and return it as a baseline. If the session changed
-        nothing after `known` (`unchanged`), the baseline is used in place of the lost `known`. May be called a second
-        time after an error.
+        If `known` is empty or lost, take a first checkpoint and return it as a baseline. If `unchanged` (the session
+        changed nothing after `known`), the baseline replaces the lost commit. May be called again after an error.
         """
         ...
 
     def take_notices(self) -> tuple[str, ...]:
-        """Return new sentences for the user, such as about lost checkpoints. Each is returned only once."""
+        """Return new sentences for the user, e.g. about lost checkpoints. Each sentence is returned only once."""
         ...
 
     async def find_changes(
@@ -142,18 +142,21 @@ class Checkpoints(Protocol):
     ) -> WorkspaceChanges:
         """Return the differences between the workspace and the newest checkpoint at `paths` (None: everywhere).
 
-        `extra_paths` are included even if git ignores them, because a call is about to change them.
+        `extra_paths` are the paths that a call is about to change. They are included even if git ignores them.
         """
         ...
 
     async def read_file(self, commit: str, path: str) -> bytes:
-        """Return a file's bytes (or a link's target) in a checkpoint. Raises `CheckpointError` if it is missing."""
+        """Return the bytes of a file (or the target of a link) in a checkpoint.
+
+        Raises `CheckpointError` if the file is missing.
+        """
         ...
 
     async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
-        """Return the subset of `paths` that changed after the time `since` (seconds since the epoch).
+        """Return those of `paths` that changed after the time `since` (seconds since the epoch).
 
-        For a removed path, its folder's time is used. A path whose time is uncertain is included.
+        For a removed path, the time of its folder is used. A path whose time is uncertain is included.
         """
         ...
 
@@ -162,32 +165,33 @@ class Checkpoints(Protocol):
         ...
 
     async def save_version(self, path: str, content: bytes | None) -> str:
-        """Store a copy of the newest checkpoint in which one file has this content; return the copy's commit.
+        """Store a copy of the newest checkpoint in which one file has this content. Return the copy's commit.
 
-        If `content` is None, the copy lacks the file. The copy does not become the newest checkpoint. A plan restores
-        this content only if it names the path. Raises `CheckpointError` if `path` is a link.
+        If `content` is None, the copy does not contain the file. The copy does not become the newest checkpoint. A plan
+        restores this content only if it names the path. Raises `CheckpointError` if `path` is a link.
         """
         ...
 
     async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
-        """Return the plan that restores the checkpoint `source`. Changes nothing.
+        """Return the plan that restores the checkpoint `source`. Nothing is changed.
 
         `named_paths` are included even if someone else changed them. Current differences from the newest checkpoint
-        are treated as changes by someone else.
+        count as changes by someone else.
         """
         ...
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
-        """Run a plan: all actions without a conflict, and those on paths in `overwrite`.
+        """Run a plan: all actions without a conflict, and the actions on paths in `overwrite`.
 
-        Never writes through a link. Afterwards, `head` returns the `commit` of the result.
+        Never writes through a link. Afterwards, `head` is the `commit` of the result.
         """
         ...
 
     async def run_maintenance(self) -> bool:
-        """Copy git objects that the checkpoints borrow from other repositories into their own store, and pack it.
+        """Copy the git objects that the checkpoints borrow from other repositories into their own store, and pack it.
 
-        Return True if anything was done. Call this while idle. Any other call, or cancellation, stops the maintenance.
+        Returns True if anything was done. Call this while the session is idle. Any other call, or a cancellation, stops
+        the maintenance.
         """
         ...
 

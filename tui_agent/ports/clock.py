@@ -1,4 +1,4 @@
-"""Time and identifiers, injected so that tests and replays are deterministic."""
+"""Time and identifiers. They are injected, so that tests and replays are deterministic."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Return seconds since an arbitrary start; never decreases."""
+        """Return seconds since an arbitrary start. The value never decreases."""
         ...
 
     async def sleep(self, seconds: float) -> None:

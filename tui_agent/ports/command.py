@@ -1,6 +1,6 @@
-"""Slash commands that a session offers besides those of its client: of plugins, of Markdown files, of MCP servers.
+"""Slash commands of plugins, Markdown files and MCP servers, which a session offers besides its client's commands.
 
-Invariant: a command changes nothing itself; what it returns is carried out by the engine.
+Invariant: a command changes nothing itself. The engine carries out the command's answer.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from tui_agent.protocol.events.command import OfferedCommand
 class CommandAnswer:
     """The answer of a slash command: a message to the agent, blocks to show to the user, or both.
 
-    `shell` are commands that the agent runs before its model is asked, each judged by the policy like any other call.
+    `shell` are commands that the agent runs before it asks its model. The policy judges them like any other call.
     """
 
     prompt: str = ""
@@ -33,14 +33,17 @@ class SlashCommand(Protocol):
         ...
 
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
-        """Return what the command asks for. `arguments` is the text after its name. May raise `ConfigError`."""
+        """Return the answer to the command. May raise `ConfigError`.
+
+        `arguments` is the text after the command's name.
+        """
         ...
 
 
 @runtime_checkable
 class ArgumentCompleter(Protocol):
-    """A slash command that can complete its arguments. Clients ask it only if its offer sets `completes`."""
+    """A slash command that can complete its arguments. Clients ask it only if `completes` of its offer is True."""
 
     async def complete(self, arguments: str, state: SessionStateView) -> Sequence[str]:
-        """Return completions of `arguments`: whole texts that could replace it after the command's name."""
+        """Return completions of `arguments`. Each is a whole text that can replace `arguments`."""
         ...

@@ -1,6 +1,6 @@
 """Delegation: an agent gives a task to another agent, which works in its own context and returns a report.
 
-Invariant: the caller always gets a report, even if the delegate fails, and nothing else of the delegate's output.
+Invariant: the calling agent always gets a report, even if the delegate fails. It gets no other output of the delegate.
 """
 
 from collections.abc import Mapping
@@ -13,18 +13,18 @@ from tui_agent.protocol.ids import AgentId
 DelegateEnd: TypeAlias = Literal["completed", "failed", "interrupted", "budget"]
 
 SUBTASK = "subtask"
-"""Name of the role that a delegate has by default."""
+"""Name of a delegate's default role."""
 INVESTIGATOR = "investigator"
-"""Name of the role whose delegates only read."""
+"""Name of the role whose delegates can only read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
     """A delegate's role: its system prompt and permissions.
 
-    If `tools` is None, the call that delegates chooses the tools; by default, these are the file tools. `model` is the
-    name of a model profile; if empty, the calling agent's model is used. A `read_only` role can neither change
-    anything nor ask the user. `source` is the file that defines the role.
+    If `tools` is None, the delegating call chooses the tools; by default, these are the file tools. `model` is the name
+    of a model profile; if it is empty, the calling agent's model is used. A `read_only` role cannot change anything and
+    cannot ask the user. `source` is the file that defines the role.
     """
 
     name: str
@@ -39,9 +39,9 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class DelegationRules:
-    """The settings of delegates. `roles` are keyed by name; the model may choose those in `offered_roles`.
+    """The settings of delegates. `roles` are the roles by name; the model may choose those in `offered_roles`.
 
-    `max_parallel` is the maximum number of delegates that one agent runs at a time; `max_depth` is the maximum number
+    `max_parallel` is the maximum number of delegates that one agent runs at a time. `max_depth` is the maximum number
     of levels of delegates below the main agent.
     """
 
@@ -57,7 +57,7 @@ class DelegationRules:
 class DelegateTask:
     """A task for a delegate (an agent that works for another agent).
 
-    `max_tokens` limits each answer of the delegate. If `tools` is None, the role decides which tools it gets.
+    `max_tokens` limits each answer of the delegate. If `tools` is None, the role determines the delegate's tools.
     """
 
     task: str
@@ -70,7 +70,7 @@ class DelegateTask:
 class DelegateReport:
     """The result of a task that an agent gave to a delegate.
 
-    Tokens, cost and calls do not include those of other delegates that this one started.
+    Tokens, cost and calls do not include those of other delegates that this delegate started.
     """
 
     agent: AgentId

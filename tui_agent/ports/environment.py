@@ -1,7 +1,7 @@
 """The environment protocol: files and processes of one workspace. Every implementation passes the same contract test.
 
 Paths are relative to `root` (with `/`) or absolute. An environment refuses to write outside `root`, and does not follow
-links out of it.
+links that lead out of it.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.unicode_text import list_first
 
 OutputSink: TypeAlias = Callable[[bytes], None]
-"""Receives the output of a program on the event loop as it arrives.
+"""Function that receives the output of a program as it arrives. It is called on the event loop.
 
 Pieces of stdout and stderr come in the order in which they were read.
 """
@@ -24,7 +24,7 @@ Pieces of stdout and stderr come in the order in which they were read.
 class ExecSpec:
     """A program to run: `argv` without a shell, or `script` with `bash -c`.
 
-    The program has no terminal; `stdin` is its input. Fields that concern the sandbox have no effect without a sandbox.
+    The program has no terminal. `stdin` is its input. Fields about the sandbox have no effect if there is no sandbox.
     """
 
     argv: tuple[str, ...] = ()
@@ -32,54 +32,63 @@ class ExecSpec:
     cwd: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
-    """Seconds after which the whole process group is killed; None: no limit."""
+    """Seconds after which the whole process group is killed. None means no limit."""
     max_output: int = 50_000_000
-    """Maximum bytes of output to keep; further output is counted and dropped."""
+    """Maximum bytes of output to keep. Further output is counted and dropped."""
     tail_bytes: int = 0
-    """Number of the `max_output` bytes that are kept from the end of the output; bytes in the middle are dropped."""
+    """Number of the `max_output` bytes that are kept from the end of the output. Bytes in the middle are dropped."""
     stdin: bytes = b""
     max_written_bytes: int | None = None
-    """End the program when it has written more bytes, of output and standard error together; None: let it go on. Only
-    local environments do.
+    """Maximum bytes of output and standard error together. A program that writes more is ended; None means no limit.
+
+    Only local environments apply this limit.
     """
     max_stderr_bytes: int | None = None
-    """Maximum bytes of standard error to keep separately in `ExecResult.stderr`; None: merge it into the output."""
+    """Maximum bytes of standard error to keep separately in `ExecResult.stderr`.
+
+    None merges standard error into the output.
+    """
     unsandboxed: bool = False
-    """Run outside the sandbox: the user allowed it, or typed the command."""
+    """True if the program runs outside the sandbox, because the user allowed it or typed the command."""
     allow_network: bool = False
-    """Allow network access from inside the sandbox."""
+    """True if the sandboxed program may use the network."""
     writable_paths: tuple[str, ...] = ()
-    """Files and folders outside `root` that the sandboxed command may write, as absolute real paths.
+    """Files and folders outside `root` that the sandboxed program may write, as absolute real paths.
 
     A path is ignored if making it writable would make other paths writable too.
     """
     show_secrets_as_empty: bool = False
-    """Show files with secrets as empty, because the command only reads files.
+    """True if files with secrets appear empty, which is safe because the command only reads files.
 
-    For any other command, opening such a file fails, so that the command does not work on an empty file. Files
+    For any other command, opening such a file fails, so that the command does not work on an empty file. Files that are
     committed to git without later changes are always shown.
     """
     readable_secrets: tuple[str, ...] = ()
-    """Files with secrets that the command may read: absolute real paths that the approved command names."""
+    """Files with secrets that the command may read, as absolute real paths. The approved command names them."""
     private_temp_paths: tuple[str, ...] = ()
-    """Paths in the machine's temporary folders that did not exist when the command was judged. Even if they exist by
-    now, the command sees only files that sandboxed commands created there.
+    """Paths in the machine's temporary folders that did not exist when the command was judged.
+
+    Even if they exist now, the command sees at these paths only files that sandboxed commands created.
     """
     repository_read_only: bool = False
-    """Mount the workspace's repository read-only: the user was not asked, and the command line does not show everything
-    that the command changes.
+    """True if the workspace's repository is mounted read-only.
+
+    This is used if the user was not asked and the command line does not show everything that the command changes.
     """
     read_only: bool = False
-    """Mount the workspace and its repository read-only and leave only temporary folders writable, because the command
-    was judged to only read.
+    """True if the workspace and its repository are mounted read-only, so that only temporary folders are writable.
+
+    This is used for a command that was judged to only read.
     """
     hides_home: bool = False
-    """Hide the user's own files: everything in the home folder without a leading dot, except the workspace and folders
-    of programs.
+    """True if the user's own files are hidden.
+
+    These are all files in the home folder without a leading dot, except the workspace and folders of programs.
     """
     resolved_cwd: str = ""
-    """The absolute real path of `cwd` when the command was judged. If links have changed since then, the command does
-    not start. Empty: resolve `cwd` at the start.
+    """The absolute real path of `cwd` when the command was judged; empty to resolve `cwd` at the start.
+
+    If links have changed since then, the command does not start.
     """
 
 
@@ -89,10 +98,11 @@ MAX_NAMED_FILES = 5
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """The result of a program. `exit_code` is None if the program was killed; `outcome` then gives the reason.
+    """The result of a program. If the program was killed, `exit_code` is None and `outcome` gives the reason.
 
-    `output` is the collected output. `outcome` is `not_found` if there is no such program or folder, `failed` if
-    the program exists but could not start, and `flooded` if it wrote more than it may. `blocked` is a sentence about what the sandbox probably refused, or empty.
+    `output` is the collected output. `outcome` is `not_found` if there is no such program or folder, `failed` if the
+    program exists but could not start, and `flooded` if it wrote more than `max_written_bytes`. `blocked` is a sentence
+    about the action that the sandbox probably refused; empty if there is none.
     """
 
     exit_code: int | None
@@ -104,17 +114,17 @@ class ExecResult:
     blocked: str = ""
     stderr: bytes = b""
     emptied_secrets: tuple[str, ...] = ()
-    """Files with secrets that were shown as empty to a command that reads them without naming them."""
+    """Files with secrets that appeared empty to a command which reads them without naming them."""
     needed_secrets: "tuple[SecretFile, ...]" = ()
-    """The secret files that `blocked` mentions; the command might succeed if it could read them."""
+    """The files with secrets that `blocked` mentions. The command might succeed if it could read them."""
     notes: tuple[str, ...] = ()
-    """Sentences that tell where the output differs from the real state because of the sandbox."""
+    """Sentences about parts of the output that differ from the real state because of the sandbox."""
     cut_offset: int = 0
-    """The offset in `output` at which bytes were dropped, if any were."""
+    """The offset in `output` at which bytes were dropped. 0 if none were dropped."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return the sandbox's remarks as sentences: about files that appeared empty, then `notes`."""
+        """Return the sandbox's remarks as sentences: first about files that appeared empty, then `notes`."""
         names = list_first(self.emptied_secrets, MAX_NAMED_FILES)
         unread = f"{names} may hold secrets and appeared empty to this command."
         return (unread, *self.notes) if self.emptied_secrets else self.notes
@@ -124,8 +134,8 @@ class ExecResult:
 class Sandbox:
     """The sandbox of an environment's commands.
 
-    `kind` is empty if there is no sandbox; `unavailable_reason` then gives the reason. `lines` describe the sandbox's
-    restrictions to the user, one each.
+    `kind` is empty if there is no sandbox; `unavailable_reason` then gives the reason. Each of `lines` describes one
+    restriction to the user.
     """
 
     kind: str = ""
@@ -137,9 +147,9 @@ class Sandbox:
 class ProcessControl:
     """Control over the processes that a program starts: how they are ended, and how many there may be.
 
-    `reaper`: all descendants of the program stay below one process of ours. `cgroup_kill`: the kernel can kill all
-    descendants in one operation. `max_processes` is the maximum number of descendants (0: no limit); `limited_by` says
-    whether the limit is that of a control group or of the user.
+    `reaper` is True if all descendants of the program stay below one process of ours. `cgroup_kill` is True if the
+    kernel can kill all descendants in one operation. `max_processes` is the maximum number of descendants (0: no
+    limit). `limited_by` says if a control group or the user's own limit sets this maximum.
     """
 
     reaper: bool = False
@@ -150,9 +160,10 @@ class ProcessControl:
 
 @dataclass(frozen=True, slots=True)
 class SecretFile:
-    """A file of the workspace that may hold secrets: `name` is relative to the workspace, `path` absolute and real.
+    """A file of the workspace that may hold secrets.
 
-    A folder includes everything below it; its `name` and `path` end with a slash.
+    `name` is relative to the workspace; `path` is absolute and real. A folder includes everything below it; its `name`
+    and `path` end with a slash.
     """
 
     name: str
@@ -162,19 +173,20 @@ class SecretFile:
     ignored: bool = False
     """True if git's ignore files exclude the file.
 
-    Programs other than git respect ignore files only inside a repository.
+    Other programs respect ignore files only inside a repository.
     """
     maybe_reincluded: bool = False
-    """True if a `!` line of an ignore file in or above the workspace may re-include the file, so that programs that
-    skip hidden or ignored files still read it.
+    """True if a `!` line of an ignore file in or above the workspace may include the file again.
+
+    Programs that skip hidden or ignored files then still read it.
     """
     committed_size_and_mtime: tuple[int, int] | None = None
-    """Size (bytes) and modification time (seconds) of the committed version, if the file was changed after that."""
+    """Size (bytes) and modification time (seconds) of the committed version, if the file was changed later."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """The properties of a file or link in an environment. Links are not followed."""
+    """The properties of a file or link in an environment. For a link, they describe the link itself."""
 
     path: str
     kind: Literal["file", "directory", "link", "other"]
@@ -215,20 +227,20 @@ class Environment(Protocol):
 
     @property
     def sandbox(self) -> Sandbox:
-        """The sandbox in which commands run; constant for the environment's whole life."""
+        """The sandbox in which commands run. It never changes."""
         ...
 
     async def start(self) -> None:
-        """Make the environment ready for commands. Called once, before `exec`.
+        """Prepare the environment for commands. Called once, before `exec`.
 
-        Raises `ConfigError` or `EnvironmentFault` that says what to do.
+        Raises `ConfigError` or `EnvironmentFault` with a message that says what to do.
         """
         ...
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
-        """Run a program to its end.
+        """Run a program until it ends.
 
-        If cancelled, end its whole process group: terminate, wait briefly, kill.
+        If cancelled, the whole process group is terminated, and killed after a short wait.
         """
         ...
 
@@ -237,14 +249,15 @@ class Environment(Protocol):
         ...
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
-        """Replace a file atomically and keep its mode. Creates missing folders.
+        """Replace a file atomically and keep its mode. Missing folders are created.
 
-        Raises `StaleFile` if the file does not have the digest `expected_digest`; None means that it must not exist.
+        Raises `StaleFile` if the file does not have the digest `expected_digest`. None means that the file must not
+        exist.
         """
         ...
 
     async def remove(self, path: str, expected_digest: str) -> None:
-        """Remove a file if its digest is `expected_digest`, else raise `StaleFile`."""
+        """Remove a file if its digest is `expected_digest`. Otherwise raise `StaleFile`."""
         ...
 
     async def stat(self, path: str) -> FileInfo | None: ...
@@ -254,39 +267,39 @@ class Environment(Protocol):
         ...
 
     def walk(self, path: str = "", *, include_ignored: bool = False) -> AsyncIterator[FileInfo]:
-        """Yield all files below `path` in sorted order, without `.git` and caches.
+        """Yield all files below `path` in sorted order. `.git` and cache folders are left out.
 
-        Files that `.gitignore` excludes are skipped unless `include_ignored`.
+        Files that `.gitignore` excludes are left out unless `include_ignored` is True.
         """
         ...
 
     def resolve(self, path: str) -> str:
-        """Return the absolute path with links followed; it may not exist yet."""
+        """Return the absolute path with links followed. The path need not exist."""
         ...
 
     def resolve_all(self, paths: Iterable[str]) -> dict[str, str]:
-        """Resolve several paths; faster than calling `resolve` for each."""
+        """Return the resolved path of each path. This is faster than calling `resolve` for each path."""
         ...
 
     async def upload(self, local: Path, path: str) -> None:
-        """Copy a file or folder of this machine into the environment, to `path` itself; folders are merged."""
+        """Copy a file or folder of this machine into the environment, to exactly `path`. Folders are merged."""
         ...
 
     async def download(self, path: str, local: Path) -> None:
-        """Copy a file or folder of the environment to `local` on this machine; folders are merged."""
+        """Copy a file or folder of the environment to `local` on this machine. Folders are merged."""
         ...
 
     async def snapshot(self, to: Path) -> None:
-        """Write the workspace with all its files as a `tar.gz` archive to the file `to` of this machine."""
+        """Write the workspace with all its files as a `tar.gz` archive to the file `to` on this machine."""
         ...
 
     async def aclose(self) -> int:
-        """End all processes and return how many had to be killed."""
+        """End all processes. Return the number of processes that had to be killed."""
         ...
 
 
 def workspace_sandbox(env: Environment) -> str:
-    """Return the kind of the sandbox that keeps the promises of docs/sandbox.md, or "" if there is none.
+    """Return the kind of the sandbox that keeps the promises of docs/sandbox.md. Empty if there is none.
 
     Only the local environment has such a sandbox. A container, for example, does not hide secret files of the
     workspace.
@@ -308,7 +321,7 @@ class PipedProcess(Protocol):
     async def write(self, data: bytes) -> None: ...
 
     async def end(self, grace_s: float) -> int | None:
-        """Close the program's input, wait up to `grace_s` seconds for it to exit, then kill the remaining processes.
+        """Close the program's input and wait up to `grace_s` seconds for its exit. Then kill the remaining processes.
 
         Returns the exit code.
         """
@@ -320,16 +333,7 @@ class ProcessOpener(Protocol):
     """An environment that can start background programs outside the sandbox."""
 
     async def open_process(self, argv: Sequence[str], env: Mapping[str, str], cwd: str = "") -> PipedProcess:
-        """Start a program in `cwd`, absolute or relative to `root`. Raises `EnvironmentFault` if it cannot start."""
-        ...
-
-
-@runtime_checkable
-class CommandOpener(Protocol):
-    """An environment that can start background programs where commands run, with the same limits."""
-
-    async def open_command(self, spec: ExecSpec) -> PipedProcess:
-        """Start a program with pipes. `stdin` and the limits of time and output in `spec` have no effect.
+        """Start a program in `cwd`, which is absolute or relative to `root`.
 
         Raises `EnvironmentFault` if the program cannot start.
         """
@@ -337,31 +341,45 @@ class CommandOpener(Protocol):
 
 
 @runtime_checkable
+class CommandOpener(Protocol):
+    """An environment that can start background programs where commands run, with the limits of commands."""
+
+    async def open_command(self, spec: ExecSpec) -> PipedProcess:
+        """Start a program with pipes.
+
+        `stdin` and the limits of time and output in `spec` have no effect. Raises `EnvironmentFault` if the program
+        cannot start.
+        """
+        ...
+
+
+@runtime_checkable
 class ProgramFinder(Protocol):
-    """An environment that knows its search path for programs, and the git repositories around the workspace."""
+    """An environment that knows the search path for programs, and the git repositories around the workspace."""
 
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
-        """Return the subset of these names for which a program in the workspace would start.
+        """Return those of `names` for which a program in the workspace would start.
 
-        `names` are bare names (`make`), which are looked up in the search path with links resolved.
+        `names` are bare names (`make`). They are looked up in the search path, and links are followed.
         """
         ...
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
         """Return True if even a read-only git command may run programs or read files that it does not name.
 
-        The configuration of the repository around the root, or around one of `folders`, may make git do that. `folders`
-        are relative to the root; some are patterns, and `**` is any folder. The result is True outside a repository
-        too, because git then compares arbitrary files.
+        The configuration of the repository around the root, or around one of `folders`, may cause this. `folders` are
+        relative to the root; some are patterns, in which `**` is any folder. The result is also True outside a
+        repository, because git then compares arbitrary files.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceLink:
-    """A symbolic link of a workspace: `name` relative to the workspace, `target` the absolute real path.
+    """A symbolic link of a workspace.
 
-    `secret` is True if the target may hold secrets.
+    `name` is relative to the workspace; `target` is an absolute real path. `secret` is True if the target may hold
+    secrets.
     """
 
     name: str
@@ -374,11 +392,12 @@ class WorkspaceScan:
     """Names in a workspace that change the meaning of a command line. All paths are relative to the workspace.
 
     `secrets` are files that may hold secrets, except those that the user made readable for commands. `links` are all
-    symbolic links. `option_names` start with `-`, `+`, `@`, `|` or `=`, so that a program may take them for an option.
-    `odd_names` contain a blank, a quote, a backslash, or one of `: * ? [`; they are misread if a list of names is
-    split at blanks, or have a special meaning to a program. A folder's name ends with a slash. `steering_files`
-    configure programs (`rust-toolchain.toml`), including files above the workspace (`../go.work`). `unscanned` are
-    folders that were not or could not be searched; "" is the workspace itself.
+    symbolic links. `option_names` start with `-`, `+`, `@`, `|` or `=`, so that a program may read them as an option.
+    `odd_names` contain a blank, a quote, a backslash, or one of `: * ? [`. Such a name is misread if a list of names is
+    split at blanks, or it has a special meaning to a program. A folder's name ends with a slash.
+
+    `steering_files` configure programs (`rust-toolchain.toml`); they include files above the workspace (`../go.work`).
+    `unscanned` are folders that were not or could not be searched; "" is the workspace itself.
     """
 
     secrets: tuple[SecretFile, ...] = ()
@@ -400,10 +419,10 @@ class WorkspaceScanner(Protocol):
 
 @runtime_checkable
 class PrivateTempFinder(Protocol):
-    """An environment that sandboxes commands and gives them temporary folders of their own."""
+    """An environment that sandboxes commands and gives these commands their own temporary folders."""
 
     def find_private_temp_paths(self, paths: Collection[str]) -> frozenset[str]:
-        """Return the subset of `paths` that do not exist outside the sandbox.
+        """Return those of `paths` that do not exist outside the sandbox.
 
         `paths` are absolute real paths in temporary folders. At the returned paths, a sandboxed command finds only
         files that sandboxed commands created. Paths that lead through a link are left out.

@@ -1,6 +1,6 @@
 """Hooks: commands of the user and functions of plugins that run before or after a tool call, prompt, turn or session.
 
-Invariant: a hook raises nothing except cancellation; errors are reported in its reply.
+Invariant: a hook raises nothing except a cancellation. Its reply reports errors.
 """
 
 import re
@@ -21,14 +21,17 @@ MATCHER_EVENTS: Final[frozenset[HookEvent]] = TOOL_EVENTS | {
     "before_compaction",
     "after_compaction",
 }
-"""Events whose hooks may have a matcher: for the tool, a session start's source or a compaction's trigger."""
+"""Events whose hooks may have a matcher.
+
+A matcher is compared with the tool, with the source of a session's start, or with the trigger of a compaction.
+"""
 DEFAULT_TIME_LIMIT_S: Final = 60.0
 """Default time limit of a hook in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """A hook's answer. Empty fields have no effect; `updated_input` replaces all arguments of the call."""
+    """A hook's answer. Empty fields have no effect. `updated_input` replaces all arguments of the call."""
 
     decision: HookDecision = ""
     reason: str = ""
@@ -38,7 +41,7 @@ class HookAnswer:
 
 @dataclass(frozen=True, slots=True)
 class HookReply:
-    """The outcome of a hook. If `fault` (a sentence) is not empty, the answer is ignored."""
+    """The result of running a hook. If `fault` (a sentence) is not empty, the answer is ignored."""
 
     answer: HookAnswer = field(default_factory=HookAnswer)
     fault: str = ""
@@ -46,15 +49,15 @@ class HookReply:
 
 
 HookFunction: TypeAlias = Callable[[JsonMap, float], Awaitable[HookReply]]
-"""Runs a hook: maps (facts about the event, time limit in seconds) to the outcome."""
+"""Function that runs a hook. Its arguments are the facts about the event and the time limit in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A hook of the user or a plugin.
+    """A hook of the user or of a plugin.
 
-    `label` is its name on screen. `matcher` must match the event's whole subject, as `subject_name` translates it; None
-    matches every subject.
+    `label` is its name on the screen. `matcher` must match the whole subject of the event, as translated by
+    `subject_name`. None matches every subject.
     """
 
     event: HookEvent
@@ -66,5 +69,8 @@ class Hook:
     subject_name: Callable[[str], str] = str
 
     def matches(self, subject: str) -> bool:
-        """Return True if the hook applies to this tool, source of a session's start, or trigger of a compaction."""
+        """Return True if the hook applies to this subject.
+
+        The subject is a tool, the source of a session's start, or the trigger of a compaction.
+        """
         return self.matcher is None or self.matcher.fullmatch(self.subject_name(subject)) is not None

@@ -12,9 +12,9 @@ JobState: TypeAlias = Literal["running"] | JobEnd
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """The current state of a background job. `output` contains everything printed since the last report.
+    """The current state of a background job. `output` contains the output since the last report.
 
-    `dropped_bytes` counts bytes missing from `output`; `message` is the reason why the job could not start.
+    `dropped_bytes` counts bytes that are missing from `output`. `message` is the reason why the job could not start.
     """
 
     job_id: JobId
@@ -30,7 +30,7 @@ class JobReport:
 class Jobs(Protocol):
     """The background jobs of a session.
 
-    Methods raise `ToolError` if there is no job with this id, or if too many jobs run.
+    Methods raise `ToolError` if there is no job with the given id, or if too many jobs are running.
     """
 
     async def start(self, command: str, spec: ExecSpec) -> JobReport:
@@ -42,9 +42,9 @@ class Jobs(Protocol):
         ...
 
     async def read(self, job_id: str, wait: float) -> JobReport:
-        """Return new output of a job. If there is none yet, wait for it up to `wait` seconds."""
+        """Return new output of a job. If there is none, wait for it up to `wait` seconds."""
         ...
 
     async def stop(self, job_id: str) -> JobReport:
-        """End the job with all its processes, and wait until it has ended."""
+        """End the job with all its processes. Return when the job has ended."""
         ...

@@ -1,4 +1,4 @@
-"""Lookup services of a session besides its files: symbols of the workspace, and skills."""
+"""Lookup services of a session: symbols of the workspace, and skills."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
@@ -8,7 +8,10 @@ from tui_agent.fast_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SymbolLocation:
-    """The location of a symbol's definition in the workspace. Lines count from 1; `last_line` is 0 if unknown."""
+    """The location of a symbol's definition in the workspace.
+
+    Lines count from 1. `last_line` is 0 if it is unknown.
+    """
 
     name: str
     path: str
@@ -17,7 +20,7 @@ class SymbolLocation:
 
 
 FindSymbol: TypeAlias = Callable[[str], Awaitable[Sequence[SymbolLocation] | None]]
-"""Maps the name of a symbol to its definitions, likeliest first.
+"""Function that finds the definitions of a symbol by its name, likeliest first.
 
 Returns None if the search took too long. Never raises.
 """
@@ -39,14 +42,14 @@ class Skills(Protocol):
     def read(self, name: str, file: str = "") -> SkillText:
         """Return the main text of the skill `name`, or the text of `file` in the skill's folder.
 
-        Blocking. Raises `ToolError` if there is no such skill or file.
+        Blocks while the file is read. Raises `ToolError` if there is no such skill or file.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The lookup services of a session besides its files. A service that is None is not available."""
+    """The lookup services of a session. A service that is None is not available."""
 
     symbols: FindSymbol | None = None
     skills: Skills | None = None

@@ -13,14 +13,14 @@ from tui_agent.protocol.ids import AgentId, CommandId, SessionId
 
 
 class Follower(Protocol):
-    """A cursor over a log: returns history first, then new records as they are appended."""
+    """A cursor over a log. It returns the history first, and then new records as they are appended."""
 
     async def next_batch(self) -> Sequence[Record]:
-        """Wait for the records since the last call and return them in order of `seq`. Empty once the log is closed."""
+        """Wait for records, and return those since the last call in order of `seq`. Empty once the log is closed."""
         ...
 
     def close(self) -> None:
-        """Stop following; a waiting `next_batch` returns empty."""
+        """Stop following. A waiting `next_batch` returns an empty batch."""
         ...
 
 
@@ -32,43 +32,46 @@ class Log(Protocol):
 
     @property
     def last_seq(self) -> int:
-        """The number of the newest event; -1 if the log is empty."""
+        """The number of the newest event. -1 if the log is empty."""
         ...
 
     def append(self, payload: Payload, *, agent: AgentId = ..., cause: CommandId | None = None) -> Envelope:
-        """Store one event and return it exactly as it will be read back (long texts as `BlobText`).
+        """Store one event and return it exactly as it will be read from the log (long texts as `BlobText`).
 
-        Synchronous on purpose: no cancellation can come between an action and its record. Raises `StoreFull` if the
-        event could not be stored; the log is then unchanged.
+        The method is synchronous, so that no cancellation can come between an action and its record. Raises `StoreFull`
+        if the event could not be stored; the log is then unchanged.
         """
         ...
 
     def repair_file(self) -> LogRepaired | None:
-        """Write the log file a second time if it was deleted.
+        """Write the log file again if it was deleted.
 
-        Return an event about the repair, which the caller records, or None if the file is intact. Raises `StoreError`
-        if the file cannot be written.
+        Returns an event about the repair, which the caller must record. Returns None if the file is intact. Raises
+        `StoreError` if the file cannot be written.
         """
         ...
 
     async def commit(self) -> None:
-        """Wait until everything appended so far is on stable storage (blobs first)."""
+        """Wait until all appended events are on stable storage. Blobs are stored first."""
         ...
 
     def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
         """Return the records of the current branch in order, without the streamed pieces of finished answers.
 
-        `stretches` (ranges of event numbers) selects another branch. `after` excludes records up to this seq. The
-        result may be iterated in a thread as long as no record is appended to the branch.
+        `stretches` (ranges of event numbers) selects another branch. Only records after the event `after` are returned.
+        The result may be iterated in a thread as long as no record is appended to the branch.
         """
         ...
 
     def has_event(self, seq: int) -> bool:
-        """Return True if the log has an event with this number, on any branch. A fork's history may have gaps."""
+        """Return True if the log has an event with this number, on any branch.
+
+        The numbers in a fork's log may have gaps.
+        """
         ...
 
     def read(self, after: int = -1) -> Sequence[Record]:
-        """Return all records with `seq` > `after`."""
+        """Return all records whose `seq` is greater than `after`."""
         ...
 
     def follow(self, after: int = -1) -> Follower: ...
@@ -76,33 +79,36 @@ class Log(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A stored file's content: `blob` is the digest of the stored (redacted) bytes, `sha256` that of the original."""
+    """The stored content of a file.
+
+    `blob` is the digest of the stored (redacted) bytes; `sha256` is the digest of the original bytes.
+    """
 
     blob: str
     sha256: str
 
     @property
     def original_sha256(self) -> str | None:
-        """The original file's SHA-256 if redaction changed the bytes, else None."""
+        """The SHA-256 of the original file if redaction changed the bytes. Otherwise None."""
         return self.sha256 if self.sha256 != self.blob else None
 
 
 class BlobReader(Protocol):
-    """Reads content-addressed blobs. Raises `BlobNotFound` if one is missing or damaged."""
+    """Reads blobs by their digest. Raises `BlobNotFound` if a blob is missing or damaged."""
 
     def read(self, blob_sha256: str) -> bytes: ...
 
     def read_text(self, text: LongText) -> str:
-        """Return the full text, read from its blob if necessary."""
+        """Return the full text. If the text is stored as a blob, the blob is read."""
         ...
 
     def resolve(self, data: JsonMap) -> JsonMap:
-        """Return JSON data in which every object in the form of a `BlobText` is replaced by its full text."""
+        """Return JSON data with each object in the form of a `BlobText` replaced by its full text."""
         ...
 
 
 class Blobs(BlobReader, Protocol):
-    """Reads and stores content-addressed blobs of a session."""
+    """Reads and stores the blobs of a session. A blob is identified by its digest."""
 
     def put_bytes(self, data: bytes) -> str:
         """Store bytes unchanged and return their hex SHA-256. The caller must redact text first."""
@@ -113,5 +119,5 @@ class Blobs(BlobReader, Protocol):
         ...
 
     def put_text(self, text: str) -> LongText:
-        """Return a short text itself; store a long text and return its `BlobText`."""
+        """Return a short text unchanged. Store a long text and return its `BlobText`."""
         ...

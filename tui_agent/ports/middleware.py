@@ -1,6 +1,6 @@
-"""Middleware: named components that contribute context and wrap model and tool calls, in registered order.
+"""Middleware: named components that contribute context and wrap model and tool calls, in the order of registration.
 
-Invariant: a middleware keeps no state across calls; all lasting state is recorded as events and read from the folds.
+Invariant: a middleware keeps no state between calls. All lasting state is recorded as events and read from the folds.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,9 +20,9 @@ from tui_agent.protocol.parts import ToolCallPart
 class Fragment:
     """A piece of the system prompt or context that a middleware contributes.
 
-    Lower `priority` numbers come first; `max_tokens` limits its length. An empty text is not sent; `context.packed`
-    then records `missing_reason`. `joined_seq` is the seq of the message that added the fragment to the conversation;
-    while the history has that message, the fragment is not sent a second time.
+    Fragments with lower `priority` numbers come first; `max_tokens` limits a fragment's length. An empty text is not
+    sent; `context.packed` then records `missing_reason`. `joined_seq` is the seq of the message that added the fragment
+    to the conversation. The fragment is not sent again while the history contains that message.
     """
 
     id: str
@@ -49,7 +49,10 @@ ToolNext: TypeAlias = Callable[[ToolCallPart], Awaitable[ToolResult]]
 
 
 class Middleware(Protocol):
-    """A component around model and tool calls. `plugin_api.BaseMiddleware` has default methods that do nothing."""
+    """A component around model and tool calls.
+
+    `plugin_api.BaseMiddleware` has default methods that do nothing.
+    """
 
     @property
     def name(self) -> str: ...

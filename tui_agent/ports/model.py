@@ -1,7 +1,7 @@
 """The model protocol: requests, streamed chunks and assembled replies.
 
-Invariant: a client never raises for a provider's fault; it yields one `ModelFault` and ends. A stream that ends
-without `FinishChunk` or `ModelFault` was cut off.
+Invariant: a client does not raise an exception for a provider's error; it yields one `ModelFault` and ends. A stream
+that ends without `FinishChunk` or `ModelFault` was cut off.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,7 +20,7 @@ from tui_agent.protocol.settings import ModelInfo
 
 @dataclass(frozen=True, slots=True)
 class ToolSchema:
-    """A tool as it is offered to a model; `parameters` is a JSON schema of type object."""
+    """A tool as it is offered to a model. `parameters` is a JSON schema of type object."""
 
     name: str
     description: str
@@ -31,11 +31,11 @@ class ToolSchema:
 class ModelRequest:
     """A request to a model, with everything that a client needs to send it.
 
-    Every `LongText` of the request is resolved to a `str`; image bytes are in `images`, keyed by digest. `max_tokens`
-    is always sent. A request with purpose `compaction` asks for a summary of the history, which only the engine reads.
-    `answer_count` is the number of recorded answers in the conversation, including those that a summary replaced; None:
-    count the messages. `opening_text` is the start of the conversation's first message, which a summary may have
-    replaced.
+    Every `LongText` of the request is loaded as a `str`. Image bytes are in `images`, by digest. `max_tokens` is always
+    sent. A request with the purpose `compaction` asks for a summary of the history, which only the engine reads.
+    `answer_count` is the number of recorded answers in the conversation, including those that a summary replaced. If it
+    is None, the messages are counted. `opening_text` is the start of the conversation's first message, which a summary
+    may have replaced.
     """
 
     request_id: RequestId
@@ -71,7 +71,7 @@ class TextChunk:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningChunk:
-    """A piece of the model's reasoning; `signature` and `opaque` are sent back to the provider unchanged."""
+    """A piece of the model's reasoning. `signature` and `opaque` are sent back to the provider unchanged."""
 
     text: str
     signature: str = ""
@@ -80,7 +80,7 @@ class ReasoningChunk:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallChunk:
-    """A piece of a tool call as the provider streams it; fields that the provider left out are None."""
+    """A piece of a tool call as the provider streams it. Fields that the provider left out are None."""
 
     index: int | None
     call_id: str | None
@@ -90,7 +90,7 @@ class ToolCallChunk:
 
 @dataclass(frozen=True, slots=True)
 class UsageChunk:
-    """The token counts of the request; `cost_usd` is None if the provider does not report it."""
+    """The token counts of the request. `cost_usd` is None if the provider does not report the cost."""
 
     usage: Usage
     cost_usd: float | None = None
@@ -106,11 +106,11 @@ class FinishChunk:
 
 @dataclass(frozen=True, slots=True)
 class ModelFault:
-    """A classified error of a provider.
+    """An error of a provider with its kind.
 
-    `retry_after` is the wait in seconds that the provider asks for; `original` is the provider's own message.
-    `window_tokens` is the model's context window in tokens if the provider stated it when it refused a longer request,
-    else 0.
+    `retry_after` is the wait in seconds that the provider requests. `original` is the provider's own message.
+    `window_tokens` is the model's context window in tokens, if the provider stated it when it refused a request as too
+    long. Otherwise it is 0.
     """
 
     kind: FaultKind
@@ -126,7 +126,7 @@ ModelChunk: TypeAlias = TextChunk | ReasoningChunk | ToolCallChunk | UsageChunk 
 
 
 class ModelClient(Protocol):
-    """A client of a model, which streams one answer per call. Cancelling the task closes the connection immediately."""
+    """A client of a model. It streams one answer per call. Cancelling the task closes the connection at once."""
 
     def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelChunk]]: ...
 
@@ -135,7 +135,7 @@ class ModelClient(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A complete answer, as `Agent.step` gets it from `ask`."""
+    """A complete answer, as returned by `ask` to `Agent.step`."""
 
     parts: tuple[ModelPart, ...]
     finish: FinishReason
@@ -149,4 +149,7 @@ class ModelReply:
 
 
 ModelNext: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
-"""Calls the next middleware around a model call, or the model. Raises `ModelError` when retrying does not help."""
+"""Function that calls the next middleware around a model call, or the model.
+
+Raises `ModelError` if retrying does not help.
+"""

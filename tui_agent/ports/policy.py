@@ -13,38 +13,42 @@ from tui_agent.protocol.settings import PolicyName
 
 @dataclass(frozen=True, slots=True)
 class PolicyFacts:
-    """Facts, besides the effects of a tool call, that the decision about the call may depend on."""
+    """Facts on which the decision about a call may depend, besides the call's effects."""
 
     workspace: str
     policy: PolicyName
     resolved: dict[str, str] = field(default_factory=dict)
-    """Maps each path, spelled as given to a tool, to its absolute path with links resolved."""
+    """The absolute path with links resolved of each path, by the path in the tool's arguments."""
     session_rules: tuple[str, ...] = ()
-    """Rules that the user allowed for this session, as written in `permission.decided.rule`."""
+    """Rules that the user allowed for this session, in the form of `permission.decided.rule`."""
     allowed_tools: frozenset[str] | None = None
     interactive: bool = True
     workspace_programs: frozenset[str] = frozenset()
-    """Names of programs found in the workspace. They are not trusted, since anyone may have put them there."""
+    """Names of programs in the workspace. They are not trusted, because anyone may have put them there."""
     git_is_steered: bool = False
-    """True if even a read-only git command may run programs or read files that it does not name, in the workspace or in
-    another folder in which the call runs git (see `ProgramFinder.git_is_steered`).
+    """True if even a read-only git command may run programs or read files that it does not name.
+
+    The result covers the workspace and other folders in which the call runs git (see `ProgramFinder.git_is_steered`).
     """
     sandboxed: bool = False
-    """True if commands run in a sandbox: they write only the workspace, have no network and cannot read `secrets`."""
+    """True if commands run in a sandbox.
+
+    They then write only the workspace, have no network and cannot read `secrets`.
+    """
     private_temp_paths: frozenset[str] = frozenset()
-    """Absolute paths in temporary folders, at which a sandboxed command finds only what sandboxed commands created."""
+    """Absolute paths in temporary folders at which a sandboxed command finds only files of sandboxed commands."""
     restorable_files: frozenset[str] = frozenset()
-    """Absolute paths of files that the newest checkpoint holds unchanged, so that `/undo` can restore them."""
+    """Absolute paths of files whose current content is in the newest checkpoint, so that `/undo` can restore them."""
     secrets: tuple[SecretFile, ...] = ()
     """Files of the scanned part of the workspace that may hold secrets."""
     public_files: frozenset[str] = frozenset()
-    """Absolute paths of certificates without a private key, although their names suggest secrets."""
+    """Absolute paths of certificates that contain no private key, although their names suggest secrets."""
     links: tuple[WorkspaceLink, ...] = ()
     """Symbolic links in the scanned part of the workspace."""
     option_names: tuple[str, ...] = ()
-    """Names that a program may take for an option (see `WorkspaceScan`)."""
+    """Names that a program may read as an option (see `WorkspaceScan`)."""
     odd_names: tuple[str, ...] = ()
-    """Names that are misread if a list is split at blanks, or have a special meaning (see `WorkspaceScan`)."""
+    """Names that are misread if a list is split at blanks, or that have a special meaning (see `WorkspaceScan`)."""
     steering_files: tuple[str, ...] = ()
     """Files that configure programs (see `WorkspaceScan`)."""
     unscanned: tuple[str, ...] = ()
@@ -55,19 +59,19 @@ class PolicyFacts:
 class Decision:
     """The policy's decision. `choices` are the answers that the approval offers if the verdict is `ask`.
 
-    - `by_profile`: only the permission profile asks, not a rule or a danger, so a hook may answer for the user.
-    - `allowed_by_exact_rule`: a rule of the user allows exactly this command line, so the command may read the
-      secrets in its arguments.
+    - `by_profile`: only the permission profile asks, and no rule or danger, so a hook may answer for the user.
+    - `allowed_by_exact_rule`: a rule of the user allows exactly this command line, so the command may read the secrets
+      in its arguments.
     - `unnamed_secrets`: files of `PolicyFacts.secrets` that the commands would read without naming them.
-    - `repository_read_only`: allowed only if the sandbox mounts the repository read-only, because the command line
-      does not show everything that the command changes.
-    - `repository_conflict`: the reason, as a sentence, why the command line would fail if the repository is
-      read-only; empty if it would not.
-    - `private_temp_paths`: paths at which the command was assumed to find only files of sandboxed commands; it must
-      not see any others.
-    - `nobody_to_ask`: denied only because there is no user to ask.
-    - `can_try_in_sandbox`: asked only because the policy cannot analyse the command, so it may run as a trial in a
-      sandbox.
+    - `repository_read_only`: the call is allowed only if the sandbox mounts the repository read-only, because the
+      command line does not show everything that the command changes.
+    - `repository_conflict`: the reason, as a sentence, why the command line would fail if the repository is read-only;
+      empty if it would not fail.
+    - `private_temp_paths`: paths at which the command was assumed to find only files of sandboxed commands; it must not
+      see any other files.
+    - `nobody_to_ask`: the call is denied only because there is no user to ask.
+    - `can_try_in_sandbox`: the user is asked only because the policy cannot analyse the command, so the command may run
+      as a trial in a sandbox.
     """
 
     verdict: Literal["allow", "ask", "deny"]
@@ -88,17 +92,17 @@ class Decision:
 
 
 class Policy(Protocol):
-    """A pure judge of tool calls: the same call with the same facts gets the same decision.
+    """Judges tool calls. The same call with the same facts gets the same decision.
 
-    If no rule matches, it asks.
+    If no rule matches, the verdict is `ask`.
     """
 
     def decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
-        """Decide whether a call with these effects is allowed."""
+        """Decide if a call with these effects is allowed."""
         ...
 
     def decision_paths(self, effects: Sequence[Effect], granted: Sequence[str]) -> tuple[str, ...]:
-        """Return the paths in the effects of a call and in rules, to be resolved for `PolicyFacts.resolved`.
+        """Return the paths in a call's effects and in rules. The caller resolves them for `PolicyFacts.resolved`.
 
         `granted` are the rules that the user allowed for this session.
         """
@@ -109,7 +113,7 @@ class Policy(Protocol):
     ) -> tuple[CommandEffects, ...]:
         """Return rows that describe the effects of a call to the user, as `decide` judges them with these facts.
 
-        `new` are the files to be written that do not exist yet.
+        `new` are those files to be written that do not exist yet.
         """
         ...
 
@@ -118,10 +122,10 @@ class Policy(Protocol):
         ...
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the folders in which commands run git, as input for `PolicyFacts.git_is_steered`.
+        """Return the folders in which commands run git. They are the input for `PolicyFacts.git_is_steered`.
 
-        They are relative to the workspace, absolute, or below a home folder. Some are patterns; `**` is an unknown
-        folder.
+        The folders are relative to the workspace, absolute, or below a home folder. Some are patterns, in which `**` is
+        an unknown folder.
         """
         ...
 
@@ -130,16 +134,16 @@ class Policy(Protocol):
         ...
 
     def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the single files that commands delete by name, as input for `PolicyFacts.restorable_files`.
+        """Return the files that commands delete by name. They are the input for `PolicyFacts.restorable_files`.
 
-        They are relative to the workspace. If the commands also move files, nothing is returned, because another file
-        may then have the name.
+        The paths are relative to the workspace. If the commands also move files, nothing is returned, because another
+        file may then have the name.
         """
         ...
 
     def touched_paths(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """Return the files and folders that commands certainly read or write, relative to the workspace.
 
-        Some are patterns.
+        Some of the paths are patterns.
         """
         ...

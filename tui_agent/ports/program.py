@@ -18,15 +18,15 @@ class Programs(Protocol):
         spec: ExecSpec,
         connect: Callable[[PipedProcess], AbstractAsyncContextManager[ConnectionT]],
     ) -> ConnectionT:
-        """Return the connection to the program `name`; start the program if it does not run.
+        """Return the connection to the program `name`. Start the program if it is not running.
 
-        The program runs where commands run, with the permissions of this call; for a later call with other
-        permissions it is restarted. `connect` gets the program's pipes and yields the connection, which may run
-        tasks. The connection is closed when the program ends: by `end`, when the plugin changes, or with the session.
-        Raises any error of `connect`, and `EnvironmentFault` if the program cannot be started.
+        The program runs where commands run, with the permissions of this call. For a later call with other permissions,
+        the program is restarted. `connect` gets the program's pipes and yields the connection, which may run tasks. The
+        connection is closed when the program ends: by `end`, when the plugin changes, or with the session. Raises any
+        error of `connect`, and `EnvironmentFault` if the program cannot be started.
         """
         ...
 
     async def end(self, name: str) -> None:
-        """End the program `name` with all its processes. Does nothing if it does not run."""
+        """End the program `name` with all its processes. Do nothing if the program is not running."""
         ...

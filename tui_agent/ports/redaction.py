@@ -1,6 +1,6 @@
-"""The settings of a user's redactors: values of secret variables, and the table `[redaction]`.
+"""The settings of a user's redactor: values of secret variables, and the table `[redaction]`.
 
-Invariant: plain values, so that they can be sent to another process as JSON; imports nothing slow.
+Invariant: the settings are plain values, which can be sent to another process as JSON. The module imports nothing slow.
 """
 
 import hashlib
@@ -15,9 +15,8 @@ from tui_agent.fast_dataclass import dataclass
 class RedactionOptions:
     """The settings of a user's redactor, which removes secrets from texts.
 
-    `secrets` maps variable names to their values.
-
-    `rules`, `allow` and `disable` come from the user's table `[redaction]`; `config_file` is its path, for errors.
+    `secrets` are the values of secret variables by name. `rules`, `allow` and `disable` come from the user's table
+    `[redaction]`. `config_file` is the path of the file with this table, for error messages.
     """
 
     secrets: Mapping[str, str] = field(default_factory=dict)
@@ -37,6 +36,6 @@ class RedactionOptions:
 
     @property
     def table_digest(self) -> str:
-        """Return a digest of the user's table `[redaction]`; "" if there is none."""
+        """Return a digest of the user's table `[redaction]`. Empty if there is no such table."""
         table = [self.rules, self.allow, self.disable]
         return hashlib.sha256(json.dumps(table).encode()).hexdigest()[:16] if any(table) else ""

@@ -10,9 +10,8 @@ from tui_agent.fast_dataclass import dataclass
 class RenderedMap:
     """A repository map, rendered for the model.
 
-    `files` are in the order of the text, best first; `tokens` is an estimate.
-
-    `total` and `skipped` count files of the whole repository; `partial` is True while the index is incomplete.
+    `files` are in the order of the text, best first. `tokens` is an estimate. `total` and `skipped` count files of the
+    whole repository. `partial` is True while the index is incomplete.
     """
 
     text: str
@@ -28,8 +27,8 @@ class RenderedMap:
 class MapRequest:
     """A request for a repository map.
 
-    `pinned` files come first, `hidden` files are left out, and `recent` files were used lately. If `brief` is True,
-    the map names ten files and only counts the others, by folder.
+    `pinned` files come first; `hidden` files are left out; `recent` files were used recently. If `brief` is True, the
+    map names ten files and only counts the others, by folder.
     """
 
     query: str | None = None
@@ -45,11 +44,10 @@ class MapRequest:
 class MapLanguage:
     """A programming language that a plugin adds to the repository map.
 
-    Plain data, because another process builds the index.
-
-    `suffixes` have no dot. `patterns` are pairs of a symbol kind and a regular expression with a group `name`, searched
-    in the whole file with `^` at each line. `grammar` is `"module:function"` of an installed package that returns a
-    tree-sitter grammar; its `query` captures `@name` and the whole definition by its kind, such as `@function`.
+    The fields are plain data, because another process builds the index. `suffixes` have no dot. `patterns` are pairs of
+    a symbol kind and a regular expression with a group `name`. The expression is searched in the whole file; `^`
+    matches at each line. `grammar` is `"module:function"` of an installed package; the function returns a tree-sitter
+    grammar. `query` captures the name as `@name`, and the whole definition by its kind, such as `@function`.
     """
 
     name: str
@@ -67,17 +65,17 @@ class RepoMaps(Protocol):
         ...
 
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
-        """Return the map if it is ready within `seconds`, else None.
+        """Return the map if it is ready within `seconds`, and None otherwise.
 
-        After None, `take_late_map` returns the map once it is ready. While an earlier map is still being rendered,
-        return None immediately. Raises the same errors as `render`.
+        After None, `take_late_map` returns the map once it is ready. While an earlier map is still being rendered, None
+        is returned at once. Raises the same errors as `render`.
         """
         ...
 
     def take_late_map(self) -> RenderedMap | None:
-        """Return the map that `render_within` did not wait for, or None while it is not ready.
+        """Return the map for which `render_within` did not wait. Return None while the map is not ready.
 
-        Each map is returned once.
+        Each map is returned only once.
         """
         ...
 

@@ -12,7 +12,7 @@ from tui_agent.protocol.ids import CommandId, SessionId
 
 
 class Session(Protocol):
-    """A session whose engine runs in this process (headless, tests) or in another one (the app).
+    """A session whose engine runs in this process (headless, tests) or in another process (the app).
 
     Both implementations pass the same contract test.
     """
@@ -21,14 +21,14 @@ class Session(Protocol):
     def id(self) -> SessionId: ...
 
     def submit(self, command: Command) -> CommandId:
-        """Queue a command and return its id. Never blocks, and never raises while the session runs."""
+        """Queue a command and return its id. Does not block, and does not raise while the session runs."""
         ...
 
     def follow(self, after: int = -1) -> Follower:
-        """Follow the log: history after event `after`, then new records.
+        """Follow the log: first the history after the event `after`, then new records.
 
-        History may lack the streamed pieces of finished answers, but has the complete answers. An empty batch means
-        that the session has ended.
+        The history contains complete answers, but their streamed pieces may be missing. An empty batch means that the
+        session has ended.
         """
         ...
 
@@ -37,22 +37,22 @@ class Session(Protocol):
         ...
 
     async def complete(self, command: str, arguments: str) -> Sequence[str]:
-        """Return completions of a slash command's `arguments`: whole texts that could replace them.
+        """Return completions of a slash command's `arguments`. Each is a whole text that can replace `arguments`.
 
-        For the command `@` they are resources of MCP servers that a prompt can mention.
+        For the command `@`, they are resources of MCP servers that a prompt can mention.
         """
         ...
 
     async def aclose(self) -> None:
-        """Close the session: interrupt the turn, commit the log, and release the lock."""
+        """Close the session: interrupt the turn, store the log, and release the lock."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LockedNote:
-    """A note to the app that the engine has locked the session and begins to compute its state.
+    """A note to the app that the engine has locked the session and begins to compute the session's state.
 
-    From then on, the log file can be read up to `last_seq`.
+    From now on, the log file can be read up to `last_seq`.
     """
 
     session: str
@@ -62,9 +62,10 @@ class LockedNote:
 
 @dataclass(frozen=True, slots=True)
 class OpenedNote:
-    """A note to the app that the engine has opened the session, whose last event is `last_seq`.
+    """A note to the app that the engine has opened the session. The session's last event is `last_seq`.
 
-    The log file has the events up to `stored_seq` (-1 if it does not exist yet); the rest comes through the pipe.
+    The log file has the events up to `stored_seq` (-1 if the file does not exist yet). Later events come through the
+    pipe.
     """
 
     session: str
@@ -77,27 +78,30 @@ class OpenedNote:
 
 @dataclass(frozen=True, slots=True)
 class StorageFaultNote:
-    """A note to the app about a storage error of the engine. The log may lack it, because storing failed."""
+    """A note to the app about a storage error of the engine.
+
+    The error may be missing from the log, because storing failed.
+    """
 
     message: str
     hint: str
 
 
 class AppSession(Session, Protocol):
-    """A session as the app uses it: opened once, served in the background."""
+    """A session as the app uses it. It is opened once and served in the background."""
 
     @property
     def is_closed(self) -> bool:
-        """True if the engine has exited and no new records will come."""
+        """True if the engine has exited, so that no new records will come."""
         ...
 
     @property
     def storage_fault(self) -> StorageFaultNote | None:
-        """The newest storage error of the engine."""
+        """The newest storage error of the engine. None if there was none."""
         ...
 
     async def wait_until_open(self) -> OpenedNote:
-        """Wait until the session is open. Raises the error if it cannot be opened."""
+        """Wait until the session is open. If it cannot be opened, raise the engine's error."""
         ...
 
     async def wait_until_readable(self) -> LockedNote | None:
@@ -110,17 +114,17 @@ class AppSession(Session, Protocol):
     async def read_newest(self, count: int) -> Sequence[Record]:
         """Return at least `count` of the newest records.
 
-        Records that are made whenever a process opens the session do not count.
+        The records that every start of a run adds are not counted.
         """
         ...
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the outline of the cached state of the session, with the seq of its last event.
+        """Return the outline of the cached session state, with the seq of the state's last event.
 
-        Return None if there is no cached state.
+        Returns None if no state is cached.
         """
         ...
 
     async def serve(self) -> None:
-        """Send commands to the engine and receive its records until it ends."""
+        """Send commands to the engine and receive its records, until the engine ends."""
         ...

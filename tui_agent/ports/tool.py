@@ -29,24 +29,26 @@ Service: TypeAlias = Literal[
 
 
 class JsonArguments(BaseModel):
-    """The arguments of a tool with a ready JSON schema."""
+    """The arguments of a tool whose JSON schema is given."""
 
     values: JsonMap
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool's description. `args` is the pydantic model of its arguments; the model gets its JSON schema.
+    """A tool's description. `args` is the pydantic model of the tool's arguments; its JSON schema is sent to the model.
 
-    `verb` labels the tool's row on screen (at most 9 letters). `timeout` limits one call, in seconds (None: the tool
-    limits itself). `parallel_safe` calls of one answer may run at the same time if their `parallel_group` is equal.
-    The model is not offered the tool while one of the services in `needs` is missing, or if the session's policy is
-    not `policy` (None: any). The service `started_jobs` is missing until the session's first background job.
+    `verb` labels the tool's row on the screen (at most 9 letters). `timeout` limits one call, in seconds (None: the
+    tool limits itself). `parallel_safe` calls of one answer may run at the same time if their `parallel_group` is
+    equal.
 
-    `parameters` is a ready JSON schema of type object, for tools that are described elsewhere (None: use the schema
-    of `args`). If it is set, `args` is `JsonArguments`, whose values fit the schema. A tool that is not `listed` can
-    be called, but the model is not told of it. With `may_ask`, the tool gets `ask` if there is a user, and works
-    without it.
+    The tool is not offered to the model while one of the services in `needs` is missing, or if the session's policy is
+    not `policy` (None: any policy). The service `started_jobs` is missing until the session's first background job.
+
+    `parameters` is a JSON schema of type object, for tools that are described elsewhere (None: use the schema of
+    `args`). If it is set, `args` is `JsonArguments`, whose values fit the schema. A tool that is not `listed` can be
+    called, but it is not offered to the model. With `may_ask`, the tool gets `ask` if there is a user; without a user,
+    it also works.
     """
 
     name: str
@@ -72,34 +74,38 @@ class Answer:
 
 
 AskUser: TypeAlias = Callable[[str, Sequence[str], Literal["text", "choice", "plan"]], Awaitable[Answer]]
-"""Asks the user: maps (question, options, form) to an answer.
+"""Function that asks the user. Its arguments are the question, the options and the form; it returns the answer.
 
-Recorded as `question.asked` and `question.answered`.
+Question and answer are recorded as `question.asked` and `question.answered`.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The services of a running tool call. Services that `spec.needs` does not name are None."""
+    """The services for a running tool call. Services that `spec.needs` does not name are None."""
 
     env: Environment
     blobs: Blobs
     call_id: CallId
     progress: Callable[[str], None]
-    """Appends live output to the call's row on screen. Small pieces are merged before they are recorded."""
+    """Function that appends live output to the call's row on the screen.
+
+    Small pieces are merged before they are recorded.
+    """
     deadline: float | None
-    """The time at which the call is stopped, in seconds of the monotonic clock; None: no limit."""
+    """The time at which the call is stopped, in seconds of the monotonic clock. None means no limit."""
     state: SessionStateView
     """The session's state when the call started."""
     may_read: Callable[[str], bool]
-    """Returns True if a search may show this file: it has no secrets and no rule denies reading it.
+    """Function that returns True if a search may show a file: it has no secrets, and no rule denies reading it.
 
-    Takes a path of `env`.
+    The argument is a path of `env`.
     """
     may_connect: Callable[[str], bool]
-    """Returns True if the policy does not deny connecting to this host or address, to which an allowed call leads.
+    """Function that returns True if the policy does not deny connecting to a host or address.
 
-    An address of this machine or of a private network needs a rule that allows it.
+    It is used for hosts to which an allowed call leads. An address of this machine or of a private network needs a rule
+    that allows it.
     """
     ask: AskUser | None = None
     jobs: Jobs | None = None
@@ -113,11 +119,11 @@ class ToolContext:
 class ToolResult:
     """A tool's result. If `ok` is False, the tool worked but its task failed (exit code 1); the model continues.
 
-    `content` is for the model, `display` for the user, `data` for programs. The engine appends `events` before
-    `tool.finished` (todo.updated, file.read, file.changed, test.finished, plugin.event). `full_output` is the complete
-    output if `content` is a preview. `environment` is True if files or processes failed rather than the task; the
-    engine sets it if a tool raises `EnvironmentFault`. `stopped` is True if the user ended the job or delegate that
-    the call waited for, which is not a failure.
+    `content` is for the model, `display` for the user, and `data` for programs. The engine appends `events` before
+    `tool.finished` (todo.updated, file.read, file.changed, test.finished, plugin.event). If `content` is a preview,
+    `full_output` is the complete output. `environment` is True if files or processes failed and not the task; the
+    engine sets it if a tool raises `EnvironmentFault`. `stopped` is True if the user ended the job or delegate for
+    which the call waited; this is not a failure.
     """
 
     ok: bool
@@ -133,9 +139,9 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A preview of a tool call for its approval. The decision is bound to the digest of `content`.
+    """A preview of a tool call for the approval. The decision is bound to the digest of `content`.
 
-    `time_limit_s` is the time limit of this call if the tool limits itself.
+    If the tool limits itself, `time_limit_s` is the time limit of this call.
     """
 
     blocks: tuple[DisplayBlock, ...]
@@ -147,20 +153,20 @@ ArgsT = TypeVar("ArgsT", bound=BaseModel, contravariant=True)
 
 
 class Tool(Protocol[ArgsT]):
-    """A tool. `effects` and `target` are pure; `preview` may read; `run` acts.
+    """A tool. `effects` and `target` are pure. `preview` may read files. `run` acts.
 
-    A failing tool raises `ToolError` with a message for the model. It must not swallow cancellation.
+    A failing tool raises `ToolError` with a message for the model. A tool must not swallow a cancellation.
     """
 
     @property
     def spec(self) -> ToolSpec: ...
 
     def target(self, args: ArgsT) -> str:
-        """Return the object to show in the call's row on screen: a path, a pattern, a command."""
+        """Return the object to show in the call's row on the screen, e.g. a path, a pattern or a command."""
         ...
 
     def effects(self, args: ArgsT) -> tuple[Effect, ...]:
-        """Return everything the call would read, write or run."""
+        """Return everything that the call would read, write or run."""
         ...
 
     async def preview(self, args: ArgsT, env: Environment) -> Preview: ...
@@ -170,20 +176,20 @@ class Tool(Protocol[ArgsT]):
 
 @runtime_checkable
 class ArgumentSettler(Protocol):
-    """A tool that completes its arguments before a call is judged, for example with the command that it will run."""
+    """A tool that completes its arguments before a call is judged, e.g. with the command that it will run."""
 
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
         """Return the complete arguments of a call, for `effects`, `preview` and `run`.
 
-        May read; may raise `ToolError`.
+        May read files. May raise `ToolError`.
         """
         ...
 
 
 @runtime_checkable
 class FailurePredictor(Protocol):
-    """A tool that can predict from the session's state that a call will fail, such as an edit of an unread file."""
+    """A tool that can predict that a call will fail. An example is an edit of a file that was not read."""
 
     async def predict_failure(self, args: Any, env: Environment, state: SessionStateView) -> None:
-        """Raise the `ToolError` that `run` would raise, before the user is asked. May read."""
+        """Raise the `ToolError` that `run` would raise, before the user is asked. May read files."""
         ...

@@ -1,4 +1,4 @@
-"""The servers that a session's tools run in, as the engine sees them."""
+"""The servers in which a session's tools run, as used by the engine."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
@@ -8,16 +8,16 @@ from tui_agent.fast_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ResourceContent:
-    """The content of a server's resource: cleaned text, or the bytes of one that is not text."""
+    """The content of a server's resource: cleaned text, or the bytes of content that is not text."""
 
     text: str = ""
     data: bytes = b""
     media_type: str = ""
-    """The type that the server states, cleaned."""
+    """The media type that the server states, cleaned."""
 
 
 class ToolServers(Protocol):
-    """The servers of a session. Each has the tools whose names begin with its own."""
+    """The servers of a session. The names of a server's tools begin with the server's name."""
 
     @property
     def names(self) -> Collection[str]:
@@ -25,15 +25,18 @@ class ToolServers(Protocol):
         ...
 
     async def wait_for_tools(self, tools: Collection[str]) -> None:
-        """Wait until the servers of these tools run or were given up. The wait is limited."""
+        """Wait until the servers of these tools run or have failed. The waiting time is limited."""
         ...
 
     def explain_absence(self, tool: str) -> str:
-        """Return why the server of a tool cannot be used now; empty if it runs, or if no server has such a tool."""
+        """Return the reason why the server of a tool cannot be used now.
+
+        Empty if the server runs, or if no server has such a tool.
+        """
         ...
 
     def resource_tool(self, server: str) -> str:
-        """Return the name by which rules allow or deny reading a server's resources."""
+        """Return the name of a server's resources in rules that allow or deny reading them."""
         ...
 
     async def read_resource(self, server: str, uri: str) -> ResourceContent:
@@ -41,8 +44,8 @@ class ToolServers(Protocol):
         ...
 
     async def complete_mention(self, query: str) -> Sequence[str]:
-        """Return mentions of resources (`SERVER:URI`) that fit what the user has typed, without the `@`.
+        """Return mentions of resources (`SERVER:URI`) that fit the user's typed text, without the `@`.
 
-        One with `{NAME}` in it is a template, which needs more than a name.
+        A mention with `{NAME}` in it is a template, for which the user must type more than a name.
         """
         ...

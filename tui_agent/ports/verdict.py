@@ -17,6 +17,6 @@ class Verdict:
 
 
 Oracle: TypeAlias = Callable[[Path], Awaitable[object]]
-"""Brings the solution of a case into a workspace."""
+"""Function that writes the solution of a case into a workspace."""
 Verifier: TypeAlias = Callable[[Path, Sequence[Record]], Awaitable[Verdict]]
-"""Judges a workspace and the events of the session that worked in it."""
+"""Function that judges a workspace and the events of the session that worked in the workspace."""

@@ -1,4 +1,4 @@
-"""Artifacts: tool results stored in full, of which the model sees only the beginning and end, or one line."""
+"""Artifacts: texts stored in full, of which the model gets only the beginning and end, or one line."""
 
 from tui_agent.protocol.base import BlobText, FrozenModel
 from tui_agent.protocol.unicode_text import format_count
@@ -9,9 +9,9 @@ ARTIFACT_PREFIX = "artifact:"
 class Artifact(FrozenModel):
     """A tool result, stored in full, that the model can read with `read_file` and search with `grep`.
 
-    `id` is what these tools take as `path`, such as `artifact:3f9a0c41b2d7`. `size` is the number of bytes of the full text, `lines` that of its lines, and `preview_size` the number of bytes
-    that the model was sent. `path` is relative to the session's folder; `sha256` is the digest of the file there.
-    `tool` is the tool that gave the result.
+    `id` is the `path` argument of these tools, such as `artifact:3f9a0c41b2d7`. `size` and `lines` are the numbers of
+    bytes and lines of the full text; `preview_size` is the number of bytes sent to the model. `path` is relative to the
+    session's folder, and `sha256` is the digest of that file. `tool` is the tool that produced the result.
     """
 
     id: str
@@ -30,7 +30,7 @@ class Artifact(FrozenModel):
 
     @classmethod
     def from_blob(cls, tool: str, text: BlobText, *, lines: int, preview_size: int) -> "Artifact":
-        """Return the artifact for a tool result that is stored as a blob. `tool` is the tool that gave the result."""
+        """Return the artifact for a result of the tool `tool` that is stored as a blob."""
         digest = text.blob_sha256
         return cls(
             id=cls.id_for_sha256(digest),
@@ -45,13 +45,13 @@ class Artifact(FrozenModel):
 
 
 def left_out_note(lines: int, size: int, artifact_id: str = "") -> str:
-    """Return a note such as `[… 40 lines left out …]`, which stands in a shortened text for the missing part.
+    """Return a note such as `[… 40 lines left out …]`, which replaces the missing part of a shortened text.
 
-    `artifact_id` names the artifact that stores the full text, if there is one.
+    `artifact_id` is the artifact that stores the full text; empty if there is none.
     """
     missing = format_count(lines, "line") if lines > 1 else format_count(size, "byte")
     return f"[… {missing} left out{f': read_file or grep {artifact_id}' if artifact_id else ''} …]"
 
 
 EVENT_PREVIEW_CHARS = 80
-"""Maximum characters of an artifact's text that the event about the artifact holds."""
+"""Maximum characters of an artifact's text in the event about the artifact."""

@@ -1,6 +1,6 @@
-"""The frozen base model, and the text and JSON types used by all events.
+"""The frozen base model, and the text and JSON types that all events use.
 
-Invariant: building a model refuses unknown fields; reading one from a log (see `union`) ignores them.
+Invariant: a model refuses unknown fields when it is built. It ignores them when it is read from a log (see `union`).
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 
 class FrozenModel(BaseModel):
-    """Base of plain immutable data: equal and hashable by content; refuses unknown fields when built."""
+    """Base of plain immutable data.
+
+    Instances are equal and hashable by content. Unknown fields are refused when an instance is built.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=False, ser_json_inf_nan="null", defer_build=True
@@ -24,15 +27,15 @@ _field_tables: dict[type[FrozenModel], tuple[set[str], type["_Fields"]]] = {}
 class _Fields:
     """Holder of the field values of one model instance.
 
-    Each model class gets its own subclass, whose instances share one key table.
+    Each model class has its own subclass, whose instances share one table of keys.
     """
 
 
 def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:
-    """Reduce the memory used by `model` and by the models in `parts`, in place, and return `model`.
+    """Reduce the memory used by `model` and by the models in `parts`, in place. Return `model`.
 
-    Afterwards all models of a class share one set of assigned field names (all of them) and one key table for their
-    values. Otherwise each set and each table takes as much memory as a small model.
+    Afterwards all models of a class share one set of assigned field names (all names) and one key table. Otherwise each
+    set and each table needs as much memory as a small model.
     """
     models: list[FrozenModel] = [model, *parts]
     for item in models:
@@ -55,10 +58,10 @@ _set_attribute = object.__setattr__  # frozen models refuse the plain `setattr`
 
 
 class BlobText(FrozenModel):
-    """A text too long for a log line, stored in the session's blob folder.
+    """A text that is too long for a log line and is stored in the session's blob folder.
 
-    `blob_sha256` is the hex SHA-256 of the UTF-8 bytes, `size` their count, and `preview` the first
-    characters (at most 1,024), cut at a character boundary.
+    `blob_sha256` is the hex SHA-256 of the UTF-8 bytes, and `size` the number of these bytes. `preview` is the first
+    part of the text, at most 1,024 characters.
     """
 
     blob_sha256: str
@@ -70,14 +73,17 @@ LongText: TypeAlias = Annotated[str | BlobText, Field(union_mode="left_to_right"
 """A text as stored in a log: complete up to 8 KB of UTF-8, otherwise a `BlobText`."""
 
 JsonMap: TypeAlias = dict[str, JsonValue]
-"""A JSON object. A nested object with exactly the fields of `BlobText` is a stored long string (see `store.blobs`)."""
+"""A JSON object.
+
+A nested object that has exactly the fields of `BlobText` stands for a long string (see `store.blobs`).
+"""
 
 
 def text_preview(text: LongText) -> str:
-    """Return as much of a text as can be shown without reading its blob."""
+    """Return the part of a text that can be shown without reading a blob."""
     return text if isinstance(text, str) else text.preview
 
 
 def text_size(text: LongText) -> int:
-    """Return the size of a text in characters or, if the text is stored as a blob, in bytes."""
+    """Return the size of a text in characters. If the text is stored as a blob, return its size in bytes."""
     return len(text) if isinstance(text, str) else text.size

@@ -2,8 +2,8 @@
 
 The engine checks each command against the current state before running it.
 
-Invariant: plain data. The client's session object sets `id`; every event that a command leads to has this id as
-`cause`. Only `SetOutputWidth` leads to no event.
+Invariant: commands are plain data. The client's session object sets `id`. Every event that a command causes has this id
+as `cause`. Only `SetOutputWidth` causes no event.
 """
 
 from typing import Annotated, Final, Literal, TypeAlias
@@ -37,7 +37,7 @@ class CommandBase(FrozenModel):
 
 
 class SubmitPrompt(CommandBase):
-    """Start a turn with this message. Rejected while a turn runs: use `Steer` or `Queue` then."""
+    """Start a turn with this message. Rejected while a turn runs; `Steer` and `Queue` are for running turns."""
 
     kind: Literal["submit_prompt"] = "submit_prompt"
     text: str
@@ -53,7 +53,7 @@ class Delegate(CommandBase):
 
 
 class WriteGuide(CommandBase):
-    """Write a first AGENTS.md from the repository's files, without a model, or extend an existing one."""
+    """Write a first AGENTS.md from the repository's files, or extend an existing one. No model is used."""
 
     kind: Literal["write_guide"] = "write_guide"
 
@@ -61,9 +61,9 @@ class WriteGuide(CommandBase):
 class ContinueTurn(CommandBase):
     """Start a turn without a new message: the model continues from the end of the branch.
 
-    The branch must end with tool results, a message without an answer, or a fork with its own message; otherwise the
-    command is rejected. If tool calls still waited for the user's decision when an earlier run ended, the policy
-    checks them again, and the user is asked again, before the next request.
+    The branch must end with tool results, a message without an answer, or a fork with its own message. Otherwise the
+    command is rejected. If tool calls still waited for the user's decision when an earlier run ended, the policy checks
+    them again, and the user is asked again, before the next request.
     """
 
     kind: Literal["continue_turn"] = "continue_turn"
@@ -93,14 +93,14 @@ class Unqueue(CommandBase):
 
 
 class SendQueued(CommandBase):
-    """Send a queued message now: it steers the running turn or, if no turn runs, starts one."""
+    """Send a queued message now. It is added to the running turn. If no turn runs, it starts one."""
 
     kind: Literal["send_queued"] = "send_queued"
     queue_id: RequestId
 
 
 class Interrupt(CommandBase):
-    """Stop the running turn, one delegate (`agent`), or one tool call."""
+    """Stop the running turn, or one delegate (`agent`), or one tool call (`call_id`)."""
 
     kind: Literal["interrupt"] = "interrupt"
     scope: Literal["turn", "agent", "call"] = "turn"
@@ -121,7 +121,7 @@ class Resume(CommandBase):
 
 
 class DecidePermission(CommandBase):
-    """Answer a permission request. `rule` replaces the suggested rule if the user edited it."""
+    """Answer a permission request. If the user edited the suggested rule, `rule` is the edited rule."""
 
     kind: Literal["decide_permission"] = "decide_permission"
     request_id: RequestId
@@ -205,17 +205,17 @@ class SetBudgets(CommandBase):
 
 
 class Compact(CommandBase):
-    """Replace all but the newest messages by a summary; `focus` is a topic that the summary should emphasise."""
+    """Replace all but the newest messages by a summary. `focus` is a topic that the summary should emphasise."""
 
     kind: Literal["compact"] = "compact"
     focus: str = ""
 
 
 class RestoreContext(CommandBase):
-    """Put messages back into the context that a compaction replaced by a summary.
+    """Restore messages that a compaction replaced by a summary.
 
-    `seqs` selects single messages. `compaction` is the seq of the newest `context.compacted` event and selects all
-    messages that this compaction removed.
+    `seqs` selects single messages. `compaction` selects all messages that a compaction removed: it is the seq of the
+    newest `context.compacted` event.
     """
 
     kind: Literal["restore_context"] = "restore_context"
@@ -224,7 +224,7 @@ class RestoreContext(CommandBase):
 
 
 class PinContext(CommandBase):
-    """Keep these messages verbatim in all later summaries. If `pinned` is False, stop keeping them."""
+    """Pin these messages: all later summaries contain them unchanged. If `pinned` is False, unpin them."""
 
     kind: Literal["pin_context"] = "pin_context"
     seqs: tuple[int, ...]
@@ -232,7 +232,7 @@ class PinContext(CommandBase):
 
 
 class RunUserShell(CommandBase):
-    """Run a command that the user typed after `!`; `hidden` keeps its output out of the model's context."""
+    """Run a command that the user typed after `!`. With `hidden`, its output is not sent to the model."""
 
     kind: Literal["run_user_shell"] = "run_user_shell"
     command: str
@@ -240,9 +240,9 @@ class RunUserShell(CommandBase):
 
 
 class SetOutputWidth(CommandBase):
-    """Let programs that start from now on form their output for this many columns (`COLUMNS`).
+    """Set the width in columns (`COLUMNS`) for the output of programs that start from now on.
 
-    This is not recorded: it describes the client's screen, and a replay shows the recorded output.
+    The width is not recorded, because it describes the client's screen. A replay shows the recorded output.
     """
 
     kind: Literal["set_output_width"] = "set_output_width"
@@ -250,7 +250,7 @@ class SetOutputWidth(CommandBase):
 
 
 class StopJob(CommandBase):
-    """Stop a background job and all its processes; without an id, all jobs."""
+    """Stop a background job and all its processes. Without an id, stop all jobs."""
 
     kind: Literal["stop_job"] = "stop_job"
     job_id: JobId | None = None
@@ -264,10 +264,10 @@ class Rename(CommandBase):
 
 
 class Revert(CommandBase):
-    """Return to the state after event `to_seq`: the conversation, the files, or both.
+    """Return to the state after the event `to_seq`: the conversation, the files, or both.
 
-    Files that someone else changed later are not touched, except those in `overwrite`. In `overwrite`, a path that
-    ends with `/` means all files of this generated folder, and `/` alone means all files.
+    Files that someone else changed later are not restored, except those in `overwrite`. In `overwrite`, a path that
+    ends with `/` means all files of a generated folder, and `/` alone means all files.
     """
 
     kind: Literal["revert"] = "revert"
@@ -278,16 +278,19 @@ class Revert(CommandBase):
 
 
 class PlanRevert(CommandBase):
-    """Record in `checkpoint.planned` what restoring the files to event `to_seq` would do. Changes no files."""
+    """Record how a restore of the files to event `to_seq` would change them. No file is changed.
+
+    The record is the event `checkpoint.planned`.
+    """
 
     kind: Literal["plan_revert"] = "plan_revert"
     to_seq: int
 
 
 class RevertHunk(CommandBase):
-    """Revert one hunk of a recorded change to a file. Rejected if the hunk's lines changed since.
+    """Revert one hunk of a recorded change to a file. Rejected if the hunk's lines were changed later.
 
-    `before` and `after` are the digests of the file's recorded contents (None: no file), `hunk` is the index of the
+    `before` and `after` are the digests of the file's recorded contents (None: no file). `hunk` is the index of the
     hunk in their diff. `Redo` restores the hunk.
     """
 
@@ -299,21 +302,21 @@ class RevertHunk(CommandBase):
 
 
 class Undo(CommandBase):
-    """Undo the newest turn and its file changes. A second `Undo` undoes the turn before, and so on."""
+    """Undo the newest turn and its file changes. The next `Undo` undoes the turn before it."""
 
     kind: Literal["undo"] = "undo"
     overwrite: tuple[str, ...] = ()
 
 
 class Redo(CommandBase):
-    """Redo what the newest `Revert` or `Undo` took back."""
+    """Redo what the newest `Revert` or `Undo` undid."""
 
     kind: Literal["redo"] = "redo"
     overwrite: tuple[str, ...] = ()
 
 
 class RunCommand(CommandBase):
-    """Run a slash command that the session offers (`commands.offered`). `name` has no slash."""
+    """Run a slash command that the session offers (`commands.offered`). `name` is without the slash."""
 
     kind: Literal["run_command"] = "run_command"
     name: str
@@ -323,7 +326,7 @@ class RunCommand(CommandBase):
 class ReloadPlugins(CommandBase):
     """Reload the plugins whose files have changed. They are used from the next iteration on.
 
-    `automatic` means that the user did not ask for it: nothing is reported if no plugin has changed.
+    `automatic` is True if the user did not ask for the reload. Then nothing is reported if no plugin has changed.
     """
 
     kind: Literal["reload_plugins"] = "reload_plugins"
@@ -331,9 +334,9 @@ class ReloadPlugins(CommandBase):
 
 
 class RecordResult(CommandBase):
-    """Record a result, or a simulated user's message.
+    """Record a result, or the message of a simulated user.
 
-    Only the clients `eval` and `sim` may do this; `headless` may record only the end of the session.
+    Only the clients `eval` and `sim` may do this. The client `headless` may record only the end of the session.
     """
 
     kind: Literal["record_result"] = "record_result"
@@ -343,7 +346,7 @@ class RecordResult(CommandBase):
 
 
 class Close(CommandBase):
-    """Close the session; a running turn is interrupted first."""
+    """Close the session. A running turn is interrupted first."""
 
     kind: Literal["close"] = "close"
     reason: Literal["quit", "done", "signal", "switched"] = "quit"

@@ -14,9 +14,9 @@ from tui_agent.protocol.base import FrozenModel
 
 
 class ReadEffect(FrozenModel):
-    """An effect of a tool call: reading a file or folder. With `recursive`, everything below the folder may be read.
+    """An effect of a tool call: reading a file or folder.
 
-    `path` is as given to the tool.
+    With `recursive`, everything below the folder may be read. `path` is the path in the tool's arguments.
     """
 
     kind: Literal["reads"] = "reads"
@@ -43,7 +43,7 @@ class NetworkEffect(FrozenModel):
 class RunEffect(FrozenModel):
     """An effect of a tool call: running a program.
 
-    Either `argv` is set and runs without a shell, or `script`, which runs with `bash -c`.
+    Either `argv` is set, which runs without a shell, or `script`, which runs with `bash -c`.
     """
 
     kind: Literal["runs"] = "runs"
@@ -53,7 +53,7 @@ class RunEffect(FrozenModel):
 
 
 class InternalEffect(FrozenModel):
-    """An effect of a tool call: a change to the session's own state only (todos, questions). Always allowed."""
+    """An effect of a tool call: changing only the session's own state (todos, questions). Always allowed."""
 
     kind: Literal["internal"] = "internal"
     subject: str
@@ -62,8 +62,8 @@ class InternalEffect(FrozenModel):
 class McpCallEffect(FrozenModel):
     """An effect of a tool call: calling a tool of an MCP server, which may do anything.
 
-    `read_only`: the server says that the tool changes nothing; this alone never allows a call. `digest` is a short
-    digest of the tool's description and schema, so that a rule can be bound to them.
+    `read_only` is True if the server says that the tool changes nothing; this alone never allows a call. `digest` is a
+    short digest of the tool's description and schema, so that a rule applies only to this version of the tool.
     """
 
     kind: Literal["calls"] = "calls"

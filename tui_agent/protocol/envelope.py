@@ -1,4 +1,4 @@
-"""The envelope around the payload of every event, written only by the store."""
+"""The envelope around the payload of every event. Only the store writes it."""
 
 from typing import TypeAlias
 
@@ -16,8 +16,8 @@ class Envelope(FrozenModel):
     """One event as the log stores it: a payload with its number, time and origin.
 
     On disk, an event is one JSON line with these fields in this order, followed by `crc`. `seq` counts from 0 without
-    gaps. `time` is seconds since the epoch (UTC). `parent` is the seq of the previous event on the branch, of any
-    agent (None for the first event). `cause` is the command that led to the event, if any.
+    gaps. `time` is seconds since the epoch (UTC). `parent` is the seq of the previous event on the branch, of any agent
+    (None for the first event). `cause` is the id of the command that led to the event; None if there was none.
     """
 
     v: int
@@ -32,9 +32,9 @@ class Envelope(FrozenModel):
 
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
-    """An intact line of the log (its checksum is right) whose kind or version this release does not know.
+    """An intact line of the log (its checksum is right) with a kind or version that this release does not know.
 
-    The line has no effect on the state; `raw` is its JSON object.
+    The line has no effect on the state. `raw` is its JSON object.
     """
 
     seq: int
@@ -46,7 +46,7 @@ class UnknownEvent:
 
     @property
     def is_other_version(self) -> bool:
-        """True if the line was written in another version of the log format; False if only its kind is unknown."""
+        """True if the line has another version of the log format. False if only its kind is unknown."""
         version = self.raw.get("v")
         return isinstance(version, int) and version != SCHEMA_VERSION
 

@@ -1,6 +1,6 @@
 """Types of identifiers, and the check of a session id.
 
-Invariant: ids are created only by an injected `ports.clock.Ids`.
+Invariant: only an injected `ports.clock.Ids` creates ids.
 """
 
 import re
@@ -11,17 +11,17 @@ SessionId = NewType("SessionId", str)
 RunId = NewType("RunId", str)
 """`run_` + 12 hexadecimal digits."""
 AgentId = NewType("AgentId", str)
-"""`main`, or a delegate's name, unique in its session."""
+"""`main`, or the name of a delegate that is unique in its session."""
 CommandId = NewType("CommandId", str)
 CallId = NewType("CallId", str)
-"""A tool call's id, unique in its session. Generated locally if the provider gave none or repeated one."""
+"""Id of a tool call, unique in its session. It is generated locally if the provider gave none or repeated one."""
 RequestId = NewType("RequestId", str)
-"""The id of a model request, permission request or question, unique in its session."""
+"""Id of a model request, permission request or question, unique in its session."""
 JobId = NewType("JobId", str)
-"""A background job's id (`job-1`, `job-2`, …), unique on its branch of the session."""
+"""Id of a background job (`job-1`, `job-2`, …), unique on its branch of the session."""
 MAIN_AGENT = AgentId("main")
 COMPACTION_AGENT = AgentId("compaction")
-"""The agent that summarises histories. Its requests belong to no conversation."""
+"""The agent that summarises histories. Its requests do not belong to a conversation."""
 
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")

@@ -7,16 +7,16 @@ from tui_agent.protocol.parts import ImageContent
 
 MentionKind: TypeAlias = Literal["file", "directory", "symbol", "image", "resource", "refused", "missing"]
 MENTION = "@"
-"""The name under which a session completes mentions of resources (`Session.complete`)."""
+"""The name with which a session is asked to complete mentions of resources (`Session.complete`)."""
 
 
 class Mention(FrozenModel):
     """A file, a symbol or a resource of an MCP server that a user's message mentions, such as `@src/app.py`.
 
-    `reference` is the text in the message, `path` the file it resolved to, relative to the workspace. `text` is the
-    content sent to the model, `sha256` the digest of the file's own bytes. `first_line` and `last_line` (from 1) are
-    set if only a part was requested or shown; `truncated` means that there is more than was sent. A `refused` or
-    `missing` mention stays plain text, and `note` gives the reason.
+    `reference` is the text in the message. `path` is the file that it means, relative to the workspace. `text` is the
+    content sent to the model. `sha256` is the digest of the whole file. `first_line` and `last_line` (from 1) are set
+    if only a part was requested or shown. `truncated` is True if the content was longer. A `refused` or `missing`
+    mention stays plain text, and `note` gives the reason.
     """
 
     reference: str
@@ -34,5 +34,5 @@ class Mention(FrozenModel):
 
     @property
     def is_whole_file(self) -> bool:
-        """True if the model is sent the complete file, not only some of its lines."""
+        """True if the model gets the complete file, and not only some of its lines."""
         return self.kind == "file" and not self.truncated and not self.first_line

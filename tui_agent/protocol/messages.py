@@ -1,7 +1,7 @@
-"""The provider-neutral history that is sent to a model.
+"""The history that is sent to a model, in a form that does not depend on the provider.
 
-Invariant of a legal history: every tool call is answered by exactly one `ToolMessage`
-before the next user or assistant message.
+Invariant of a valid history: every tool call is followed by exactly one `ToolMessage` with its result, before the next
+user or assistant message.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -21,8 +21,8 @@ MessageOrigin: TypeAlias = Literal[
 - `mentions`: the files that the previous message mentions.
 - `map`: the repository map.
 - `transient`: content of this one request only.
-- `restored`: messages put back into the context after a summary replaced them.
-- `instructions`: instructions of a folder that the agent has begun to work in.
+- `restored`: messages that were restored after a summary had replaced them.
+- `instructions`: instructions of a folder in which the agent has begun to work.
 """
 
 
@@ -38,7 +38,7 @@ class UserMessage(FrozenModel):
 class AssistantMessage(FrozenModel):
     """A model's answer as a message of the history.
 
-    `model` is the model's profile; reasoning is sent back to the same model only.
+    `model` is the model's profile. Reasoning is sent back only to the same model.
     """
 
     role: Literal["assistant"] = "assistant"
@@ -50,7 +50,8 @@ class AssistantMessage(FrozenModel):
 class ToolMessage(FrozenModel):
     """The result of one tool call, as a message of the history.
 
-    `artifact_id` is the artifact that stores the full text, if the result was shortened or was read from an artifact.
+    If the result was shortened, `artifact_id` is the artifact that stores the full text. If the result was read from an
+    artifact, it is that artifact.
     """
 
     role: Literal["tool"] = "tool"
@@ -65,7 +66,7 @@ class ToolMessage(FrozenModel):
 class SummaryShare(FrozenModel):
     """The size of the part of a summary that counts for one section of the request.
 
-    `chars` are its characters as sent, `raw_chars` before shortening.
+    `chars` are its characters as sent; `raw_chars` are those before shortening.
     """
 
     section: Literal["task_contract", "packed_context"]
@@ -75,7 +76,7 @@ class SummaryShare(FrozenModel):
 
 
 class SummaryMessage(FrozenModel):
-    """A summary that replaces compacted messages; sent as a user message.
+    """A summary that replaces compacted messages. It is sent as a user message.
 
     Without `shares`, the whole text belongs to the section for summaries.
     """

@@ -1,7 +1,7 @@
 """Parts of a model's answer (text, reasoning, tool calls), and the content that is sent to a model.
 
-A part does not store its index: `model.responded.first_part` and `tool.finished.part` number the parts of a session
-from 0 without gaps.
+A part does not store its own index. The parts of a session are numbered from 0 without gaps by
+`model.responded.first_part` and `tool.finished.part`.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ class TextContent(FrozenModel):
 
 
 class ImageContent(FrozenModel):
-    """An image for a model; its bytes are always a blob."""
+    """An image for a model. Its bytes are always stored as a blob."""
 
     kind: Literal["image"] = "image"
     media_type: str
@@ -31,7 +31,7 @@ class ImageContent(FrozenModel):
 
 
 def image_type(data: bytes) -> str:
-    """Return the media type of image data in a format that models accept; empty for any other data."""
+    """Return the media type of image data in a format that models accept. Empty for any other data."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -66,8 +66,8 @@ class TextPart(FrozenModel):
 class ToolCallPart(FrozenModel):
     """A tool call requested by the model.
 
-    `malformed` holds the raw arguments if they are not a JSON object, or if the answer reached its length
-    limit at this call. Such a call is answered with an error and never run.
+    `malformed` has the raw arguments if they are not a JSON object, or if the answer reached its length limit at this
+    call. Such a call gets an error as its result and never runs.
     """
 
     kind: Literal["tool_call"] = "tool_call"
@@ -78,7 +78,7 @@ class ToolCallPart(FrozenModel):
 
 
 class PatchPart(FrozenModel):
-    """A patch reported by a foreign agent program. No model client of this version produces it."""
+    """A patch reported by an agent's program. No model client of this version produces it."""
 
     kind: Literal["patch"] = "patch"
     text: LongText
@@ -95,16 +95,15 @@ def tool_calls(parts: Iterable[ModelPart]) -> tuple[ToolCallPart, ...]:
 
 
 def add_cost(total: float | None, cost: float | None) -> float | None:
-    """Return the sum of two costs. An unknown cost (None) is left out; the sum is None if both are unknown."""
+    """Return the sum of two costs. An unknown cost (None) is ignored; the sum is None if both are unknown."""
     return total if cost is None else (total or 0.0) + cost
 
 
 class Usage(FrozenModel):
-    """Tokens of one model call, as counted by the provider (0 if it did not report them).
+    """Tokens of one model call, as counted by the provider. A count is 0 if the provider did not report it.
 
-    `input_tokens` includes `cached_tokens` (read from the provider's cache) and `cache_write_tokens`;
-    `output_tokens` includes `reasoning_tokens`. `estimated` is True if the counts are ours, not the
-    provider's.
+    `input_tokens` includes `cached_tokens` (read from the provider's cache) and `cache_write_tokens`. `output_tokens`
+    includes `reasoning_tokens`. `estimated` is True if tui-agent estimated the counts.
     """
 
     input_tokens: int = 0

@@ -1,6 +1,6 @@
 """Patterns for names whose values are secrets, used for redaction and for hiding variables from commands.
 
-Invariant: pure; imports nothing of this project.
+Invariant: all functions are pure. The module imports nothing of this project.
 """
 
 import re
@@ -10,7 +10,7 @@ COMPOUND_PREFIX_PATTERN = (
     r"|(?<=postgres)|(?<=pg)|(?<=mongo)|(?<=wifi)|(?<=wlan)|(?<=vnc)|(?<=ssh)|(?<=sudo)|(?<=login)|(?<=host)|(?<=guest)|(?<=svc)"
     r"|(?<=service)|(?<=oracle)|(?<=rabbit))"
 )
-"""Words that may precede `pass` or `pw` inside one word: `DBPASS`, `adminpw`."""
+"""Matches after words that may precede `pass` or `pw` inside one word: `DBPASS`, `adminpw`."""
 SECRET_WORD_PATTERN = (
     r"(?:(?=[acehlmprst])(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|app[_-]?key"
     r"|signing[_-]?key|encryption[_-]?key|master[_-]?key|shared[_-]?key|service[_-]?key|license[_-]?key|storage[_-]?key"
@@ -34,8 +34,8 @@ _MIN_GENERATED_CHARS = 16
 def is_secret_variable(name: str, value: str) -> bool:
     """Return True if the value of an environment variable is a secret.
 
-    Either the name always means a secret, or the name may mean a secret (`BW_SESSION`, but also `DESKTOP_SESSION`) and
-    the value looks generated.
+    The name decides if it always means a secret. If it only may mean a secret (`BW_SESSION`, but also
+    `DESKTOP_SESSION`), the value must look generated.
     """
     if name in _FOLDER_VARIABLES:
         return False

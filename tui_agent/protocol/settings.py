@@ -12,7 +12,7 @@ EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhig
 
 PolicyName: TypeAlias = Literal["plan", "ask", "accept-edits", "bypass", "read-only-delegate"]
 UserPolicy: TypeAlias = Literal["plan", "ask", "accept-edits", "bypass"]
-"""A policy that a user can choose. `read-only-delegate` is for delegated agents only."""
+"""A policy that a user can choose. `read-only-delegate` is missing, because it is only for delegates."""
 POLICIES: tuple[UserPolicy, ...] = get_args(UserPolicy)
 
 ContextMode: TypeAlias = Literal["none", "pack", "memory"]
@@ -20,9 +20,9 @@ CONTEXT_MODES: tuple[ContextMode, ...] = ("none", "pack", "memory")
 
 
 class AgentState(StrEnum):
-    """State of an agent, as one word for the log.
+    """State of an agent.
 
-    An agent is `loading` until its first record is read, and `stopped` after an interruption or a reached limit.
+    An agent is `loading` until its first record is read. It is `stopped` after an interruption or a reached limit.
     """
 
     LOADING = "loading"
@@ -38,15 +38,15 @@ class AgentState(StrEnum):
 
 
 PAUSE_PENDING = "pauses after this call"
-"""Reason of a `running` state after the user requested a pause that has not begun yet."""
+"""Reason of a `running` state while a pause that the user requested has not begun."""
 
 
 class ModelInfo(FrozenModel):
-    """Description of the current model, without API keys.
+    """Description of a model, without API keys.
 
-    `effort` is the user's setting; `effective_effort` is the value sent to the provider. An empty `model` means that
-    no model is set. If a model was requested but cannot be used, `fault` gives the reason. `window` is the context window in tokens (0:
-    unknown). Prices are in USD per million tokens (None: unknown).
+    `effort` is the user's setting; `effective_effort` is the value sent to the provider. An empty `model` means that no
+    model is set. If a model was requested but cannot be used, `fault` gives the reason. `window` is the context window
+    in tokens (0: unknown). Prices are in USD per million tokens (None: unknown).
     """
 
     profile: str
@@ -65,9 +65,10 @@ class ModelInfo(FrozenModel):
 
 
 class Budgets(FrozenModel):
-    """Limits of a session, delegates included; None means no limit. A fork counts from the event at which it starts.
+    """Limits of a session, including its delegates. None means no limit.
 
-    `timeout_seconds` limits the time during which turns run. A limit ends the running turn, and each later one at once.
+    A fork counts from the event at which it starts. `timeout_seconds` limits the time during which turns run. A reached
+    limit ends the running turn, and later ends each new turn at once.
     """
 
     max_parts: int | None = Field(None, gt=0)
@@ -90,7 +91,7 @@ class BudgetUse(FrozenModel):
 class RepoMapOptions(FrozenModel):
     """Options of the repository map for this session.
 
-    `pinned` files come first, `hidden` ones are left out. `max_tokens` limits the map's size.
+    `pinned` files come first; `hidden` files are left out. `max_tokens` limits the map's size.
     """
 
     pinned: tuple[str, ...] = ()
@@ -99,7 +100,7 @@ class RepoMapOptions(FrozenModel):
 
 
 PROGRAM_AGENTS = ("codex", "opencode", "tui-agent")
-"""The agents that are programs: each has a model and permissions of its own, and runs outside of the sandbox."""
+"""The agents that are programs. Each has its own model and permissions, and runs outside the sandbox."""
 
 
 class SessionSettings(FrozenModel):
@@ -115,5 +116,5 @@ class SessionSettings(FrozenModel):
 
     @property
     def program(self) -> str:
-        """The agent's name if it is a program; otherwise empty."""
+        """The name of the agent if it is a program. Otherwise empty."""
         return self.agent if self.agent in PROGRAM_AGENTS else ""

@@ -1,7 +1,7 @@
 """Detection of characters that are invisible or look like other characters, and small text functions.
 
-Invariant: pure; linear in the length of the text; imports nothing of this project. The policy and the screen use the
-same functions. `reveal_invisible` returns different results for different texts.
+Invariant: all functions are pure, take time linear in the length of the text, and use nothing else of this project. The
+policy and the screen use the same functions. `reveal_invisible` returns different results for different texts.
 """
 
 import re
@@ -11,11 +11,11 @@ from functools import cache, lru_cache, partial
 from typing import Final, NamedTuple
 
 MAX_COMBINING_MARKS: Final = 4
-"""Maximum number of combining marks on one letter; a longer stack covers the lines around it."""
+"""Maximum number of combining marks on one letter. More marks would cover the lines around it."""
 MAX_SPACES_IN_ROW: Final = 40
-"""Maximum number of spaces in a row within a line; more push the following text out of sight."""
+"""Maximum number of spaces in a row within a line. More spaces push the following text out of sight."""
 MAX_LINE_BREAKS_IN_ROW: Final = 20
-"""Maximum number of line breaks in a row; more push the following text out of sight."""
+"""Maximum number of line breaks in a row. More line breaks push the following text out of sight."""
 
 _MAX_LISTED_CHARS: Final = 3
 
@@ -24,7 +24,7 @@ _SHAPELESS: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc"
     "\U0001d159\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef"
 )
-"""Characters that are printable by category but have no shape, or no width that every terminal agrees on."""
+"""Characters that are printable by category but have no shape, or a width that differs between terminals."""
 _SHAPELESS_RE = re.compile(f"[{_SHAPELESS}]")
 
 
@@ -66,8 +66,8 @@ def _patterns() -> _Patterns:
 def is_invisible(character: str) -> bool:
     """Return True if a character has no shape of its own.
 
-    These are controls, direction marks, unusual spaces, fillers, selectors, parts of an emoji, lone surrogates and
-    characters that some fonts lack. The line feed and the space are not among them.
+    Such characters are controls, direction marks, unusual spaces, fillers, selectors, parts of an emoji, lone
+    surrogates and characters that some fonts lack. The line feed and the space do not count.
     """
     if "\x20" <= character <= "\x7e" or character == "\n":
         return False
@@ -75,10 +75,10 @@ def is_invisible(character: str) -> bool:
 
 
 def reveal_invisible(text: str, *, tabs: bool = False) -> str:
-    """Return the text with every invisible character except line feeds replaced by its code point, such as `<U+202E>`.
+    """Return the text with invisible characters replaced by their code points, such as `<U+202E>`. Line feeds stay.
 
-    With `tabs`, tabs become `<tab>`. Letters that look like Latin ones are replaced too if their word also has Latin
-    letters. A `<` at the start of text such as `<U+202E>` is replaced too, so that the result can be decoded.
+    With `tabs`, tabs become `<tab>`. A letter that looks like a Latin letter is replaced too if its word also has Latin
+    letters. The `<` of text such as `<U+202E>` is replaced too, so that the result can be decoded.
     """
     patterns = _patterns()
     text = patterns.notation.sub("<U+003C>", text)
@@ -91,9 +91,9 @@ def reveal_invisible(text: str, *, tabs: bool = False) -> str:
 
 
 def replace_invisible(text: str, replacement: str, keep: str = "\t") -> str:
-    """Return the text with `replacement` in place of every invisible character except line feeds and those in `keep`.
+    """Return the text with invisible characters replaced by `replacement`. Line feeds and characters in `keep` stay.
 
-    Unusual spaces become plain spaces, joined letters and emoji stay, and stacks of combining marks are cut.
+    Unusual spaces become plain spaces. Joined letters and emoji stay. Stacks of combining marks are cut.
     """
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
@@ -113,9 +113,9 @@ def limit_combining_marks(text: str) -> str:
 
 
 def describe_invisible(text: str) -> str:
-    """Return a description of the invisible characters in a text, or an empty string if everything is visible.
+    """Describe the invisible characters in a text. Return an empty string if everything is visible.
 
-    Joined letters, emoji and the spaces usual in a script are treated as visible.
+    Joined letters, emoji and the spaces that are usual in a script count as visible.
     """
     patterns = _patterns()
     if not _PLAIN.fullmatch(text):
@@ -135,7 +135,7 @@ def describe_invisible(text: str) -> str:
 
 
 def describe_lookalike(text: str) -> str:
-    """Return a description of the first word with letters that look like Latin ones; empty if there is none."""
+    """Describe the first word with letters that look like Latin letters. Empty if there is no such word."""
     if text.isascii():
         return ""
     for word in _patterns().word.finditer(text):
@@ -169,9 +169,9 @@ def _list_deceptive(odd: re.Pattern[str], text: str) -> list[str]:
 
 
 def _is_deceptive(character: str) -> bool:
-    """Return True if a character is invisible and assigned in Python's Unicode tables.
+    """Return True if a character is invisible and has an entry in Python's Unicode tables.
 
-    An unassigned character may be a newer letter, which is shown at least as a box.
+    A character without an entry may be a newer letter; terminals show it at least as a box.
     """
     return is_invisible(character) and unicodedata.category(character) != "Cn"
 
@@ -211,7 +211,7 @@ _LOOKALIKE_PAIRS: Final = (
     "οo νv ρp ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX օo ոn ցg հh ՍU ՏS"
 )
 _LOOKALIKES: Final = {pair[0]: pair[1] for pair in _LOOKALIKE_PAIRS.split()}
-"""Cyrillic, Greek and Armenian letters and the Latin letter that each looks like."""
+"""The Latin letter that each of these Cyrillic, Greek and Armenian letters looks like."""
 
 
 def _latin_lookalike(character: str) -> str:
@@ -232,18 +232,21 @@ def escape_unprintable(name: str) -> str:
 
 
 def format_count(count: int, noun: str, plural: str = "") -> str:
-    """Return a count with its noun: `1 file`, `3,000 files`; `plural` is an irregular plural."""
+    """Return a count with its noun, e.g. `1 file` or `3,000 files`. `plural` is an irregular plural."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def list_first(names: Sequence[str], most: int) -> str:
-    """Return the first `most` names and the number of the others: `a, b and 3 more`."""
+    """Return the first `most` names and the number of the other names, e.g. `a, b and 3 more`."""
     listed = ", ".join(names[:most])
     return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
 
 
 def clip_line(text: str, max_chars: int) -> str:
-    """Return a text in one line, cut to at most `max_chars` characters between two words or, in a long word, inside it."""
+    """Return a text as one line of at most `max_chars` characters.
+
+    The text is cut between two words; a long word is cut inside.
+    """
     line = " ".join(text.split())
     if len(line) <= max_chars:
         return line

@@ -1,1 +1,1 @@
-"""The session facade (in-process and remote), resuming, and forks."""
+"""The session that clients use (its engine in this process or another one), resuming, and forks."""

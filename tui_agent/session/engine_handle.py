@@ -22,13 +22,13 @@ SEND_TIMEOUT_S = 30.0
 
 
 class EngineLink(Protocol):
-    """A connection to an engine. The engine's lines are read from `output`, a pipe or a socket."""
+    """A connection to an engine. `output` is the pipe or socket from which the engine's lines are read."""
 
     @property
     def output(self) -> IO[bytes]: ...
 
     def release(self) -> None:
-        """Start the engine if `connect_engine` was called with `hold`."""
+        """Start the engine, if `connect_engine` was called with `hold`."""
         ...
 
     def send(self, line: bytes) -> bool:
@@ -40,14 +40,18 @@ class EngineLink(Protocol):
         ...
 
     def close(self, seconds: float) -> int | None:
-        """Close the connection, and end the engine process if the connection started it. Blocking."""
+        """Close the connection. If the connection started the engine process, end the process.
+
+        Blocks for up to `seconds`.
+        """
         ...
 
 
 def connect_engine(options: SessionOptions, *, hold: bool = False) -> EngineLink:
-    """Start an engine process or, with `options.engine_socket`, connect to the server that has the session's engine.
+    """Start an engine process, or connect to the server that runs the session's engine.
 
-    With `hold`, the process starts only when `release` is called. Raises `TuiAgentError` if the server is gone.
+    The server is used if `options.engine_socket` is set. With `hold`, the process starts only when `release` is called.
+    Raises `TuiAgentError` if the server is gone.
     """
     if options.engine_socket is not None:
         return SocketLink.connect(options.engine_socket, options)
@@ -55,7 +59,7 @@ def connect_engine(options: SessionOptions, *, hold: bool = False) -> EngineLink
 
 
 class SocketLink:
-    """A connection to a server that runs the session's engine. Closing it leaves the engine running."""
+    """A connection to a server that runs the session's engine. The engine continues after the connection is closed."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
@@ -89,7 +93,7 @@ class SocketLink:
         return True
 
     def stderr_tail(self) -> str:
-        """Return "", because only the server can read the engine's standard error."""
+        """Return an empty string, because only the server can read the engine's standard error."""
         return ""
 
     def close(self, seconds: float) -> None:
@@ -104,7 +108,8 @@ class EngineHandle:
     def __init__(self, first_line: bytes, launch: "Callable[[IO[bytes]], subprocess.Popen[bytes]]") -> None:
         """Prepare an engine, which `release` starts.
 
-        `launch` gets the file for standard error and starts the process; `first_line` is the first line sent to it.
+        `launch` starts the process; it gets the file for standard error. `first_line` is the first line that is sent to
+        the process.
         """
         self._first_line = first_line
         self._launch = launch
@@ -113,7 +118,10 @@ class EngineHandle:
 
     @classmethod
     def start(cls, options: SessionOptions, *, hold: bool = False) -> "EngineHandle":
-        """Start the process and send it the options, without waiting. With `hold`, leave this to `release`."""
+        """Start the process and send it the options, without waiting.
+
+        With `hold`, `release` does this later.
+        """
         handle = cls(_first_line(options), _launch)
         if not hold:
             handle.release()
@@ -121,7 +129,7 @@ class EngineHandle:
 
     @property
     def child(self) -> "subprocess.Popen[bytes]":
-        """The process; starts it if it does not run yet."""
+        """The process. Reading this property starts the process if it is not running yet."""
         self.release()
         assert self._child is not None
         return self._child
@@ -133,7 +141,7 @@ class EngineHandle:
         return self.child.stdout
 
     def release(self) -> None:
-        """Start the process and send it the options. Does nothing if it was started before."""
+        """Start the process and send it the options. Do nothing if the process was started before."""
         if self._child is None:
             self._child = self._launch(self._errors)
             self.send(self._first_line)
@@ -155,9 +163,9 @@ class EngineHandle:
         return self._errors.read().decode("utf-8", "replace").strip()
 
     def close(self, seconds: float) -> int | None:
-        """Close the pipes, wait up to `seconds`, then kill the process. Blocking.
+        """Close the pipes and wait up to `seconds` for the process to end. Then kill it.
 
-        Return the exit status, or None if the process was killed.
+        Blocks. Returns the exit status, or None if the process was killed.
         """
         if self._child is None:
             self._errors.close()

@@ -1,7 +1,7 @@
 """Redaction of errors that are reported outside the log.
 
-Invariant: even if the configuration cannot be read, values of secret environment variables and text that looks like a
-secret are redacted.
+Invariant: values of secret environment variables and text that looks like a secret are redacted, even if the
+configuration cannot be read.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from tui_agent.store.redaction.user_rules import configured_redactor
 def redaction_options(options: SessionOptions, config: Config, keys: Keys) -> RedactionOptions:
     """Return the settings for redaction: the values of all known API keys, and the user's table `[redaction]`.
 
-    The values come from `keys`; the model profiles in `config` and the user's options name further variables.
+    `keys` has the values. The model profiles in `config` and the user's options name further variables.
     """
     named = {profile.api_key_env for profile in config.models.values()} | dict(options.typed_keys).keys()
     table, config_file = config.redaction, str(config.paths.user_config)
@@ -42,16 +42,19 @@ def load_redaction_options(environ: Mapping[str, str], cwd: Path) -> RedactionOp
 
 
 def _environment_keys(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
-    """Return settings for redaction that need no configuration.
+    """Return settings for redaction that do not need the configuration.
 
-    They cover the secrets in environment variables, in a trusted `.env` file and in the user's key store.
+    The settings contain the secrets in environment variables, in a trusted `.env` file and in the user's key store.
     """
     variables = merge_environment(SessionOptions(cwd=cwd), environ)
     return RedactionOptions(Keys(variables, find_paths(cwd, environ).secrets).collect_redacted())
 
 
 def build_fault_redactor(environ: Mapping[str, str], cwd: Path) -> Redactor:
-    """Return a redactor that uses the configuration if it can be read, and otherwise only the environment's secrets."""
+    """Return a redactor that uses the configuration.
+
+    If the configuration cannot be read, the redactor knows only the secrets in the environment.
+    """
     for read in (load_redaction_options, _environment_keys):
         with suppress(TuiAgentError, OSError):
             return configured_redactor(read(environ, cwd))

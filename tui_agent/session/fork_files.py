@@ -1,7 +1,7 @@
 """The initial files of a fork that works in its own folder.
 
-Invariant: the folder gets the files of the newest checkpoint at or before the fork's event, not the workspace's
-current files. The parent's workspace is only read.
+Invariant: the folder gets the files of the newest checkpoint at or before the fork's event, and not the workspace's
+current files. The parent session's workspace is only read.
 """
 
 import shutil
@@ -37,8 +37,8 @@ def read_records_until(folder: Path, at_seq: int) -> list[Record]:
 class FilesAtEvent:
     """The files that a session had at an event.
 
-    They are in the checkpoint `commit` of the git repository `store`, or in the current `workspace` if there was no
-    checkpoint. `note` tells the user if the files may differ from those at the event.
+    The files are in the checkpoint `commit` of the git repository `store`. If there was no checkpoint, they are in the
+    current `workspace`. `note` tells the user if these files may differ from the files at the event.
     """
 
     workspace: Path
@@ -72,9 +72,9 @@ def _begins_with_baseline(marks: Iterable[Record]) -> bool:
 
 
 async def write_files(files: FilesAtEvent, dest: Path) -> None:
-    """Write the files into an empty or new folder. A new folder is removed again on failure.
+    """Write the files into an empty or new folder. A new folder is removed again if this fails.
 
-    Files that checkpoints leave out (ignored and very large ones) are not written. Raises `CheckpointError` if the
+    Files that checkpoints leave out (ignored and very large files) are not written. Raises `CheckpointError` if the
     files cannot be read or written.
     """
     existed = await to_thread.run_sync(dest.exists)

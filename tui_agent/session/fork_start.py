@@ -1,7 +1,7 @@
 """The event at which a requested fork starts.
 
-Invariant: a pure function of the records up to the event that the user named. A fork that replaces a message or a
-result starts before that message or result.
+Invariant: the start depends only on the records up to the event that the user named. A fork that replaces a message or
+a result starts before that message or result.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,14 @@ class ForkStart:
 
 
 def find_fork_start(records: Sequence[Record], at_seq: int, change: ForkChange) -> ForkStart:
-    """Return the start of a fork with this change. `at_seq` is the event that the user named, the last of `records`.
+    """Return the start of a fork with this change.
 
-    With `change.message`, if the named event is a user message, the fork starts before it. With `change.result`, an
-    event of a call selects that call; any other event selects the only call that is open there. The fork then starts
-    before that call ran (if it only reads: before it finished). Raises `UsageError` if nothing can be replaced.
+    `at_seq` is the event that the user named, and the last event in `records`. With `change.message`, a named user
+    message is replaced, so the fork starts before that message. With `change.result`, the call of the named event is
+    used; if the event belongs to no call, the only call that is open there is used. The fork then starts before that
+    call ran, or before it finished if the call only reads.
+
+    Raises `UsageError` if there is nothing to replace.
     """
     if change.message is not None and change.result is not None:
         raise UsageError("A fork can replace a message or a tool result, not both.")

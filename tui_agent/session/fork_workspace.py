@@ -1,8 +1,9 @@
 """The checkpoints of a fork, and its git work tree.
 
-Invariant: a fork borrows its parent's checkpoint objects through git alternates; before the parent is deleted, the
-objects are linked or copied. Only `add_worktree` changes the user's repository. No program configured in the repository
-runs (hooks, file monitors, filters), and nothing is fetched. Filters from the user's own configuration still run.
+Invariant: a fork borrows the git objects of its parent's checkpoints through git alternates. Before the parent is
+deleted, the objects are linked or copied. Only `add_worktree` changes the user's repository. Programs that the
+repository configures (hooks, file monitors, filters) do not run, and nothing is fetched. Filters of the user's own
+configuration still run.
 """
 
 import os
@@ -36,7 +37,7 @@ from tui_agent.workspace.checkpoints.store_state import MAIN_REF
 STORE_NAME = "checkpoints.git"
 MAX_LOST_NAMED = 8
 MAX_BORROW_DEPTH = 3
-"""Maximum length of a chain of forks that borrow objects.
+"""Maximum length of a chain of forks that borrow objects from each other.
 
 Git follows at most five alternates, one of which is the user's repository.
 """
@@ -44,7 +45,7 @@ MAX_FILE_BYTES = Limits().file_bytes
 
 
 def load_state(folder: Path, at_seq: int | None = None) -> SessionStateView:
-    """Return the state at the end of a session's current branch or, if `at_seq` is given, at that event."""
+    """Return the state at the end of a session's current branch. With `at_seq`, return the state at that event."""
     if at_seq is None:
         return fold(SessionState(), read_records(folder, skip_deltas=True, current_branch_only=True))
     until = [record for record in read_records(folder) if record.seq <= at_seq]
@@ -52,7 +53,7 @@ def load_state(folder: Path, at_seq: int | None = None) -> SessionStateView:
 
 
 def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
-    """Give a fork access to its parent's checkpoints, up to the one at the fork's last event.
+    """Give a fork access to its parent's checkpoints, up to the checkpoint at the fork's last event.
 
     Does nothing if there are no checkpoints. Raises `OSError` if a file cannot be copied.
     """
@@ -74,7 +75,7 @@ def fork_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
     """Give a fork its own copies of the objects that it borrows from `parent_folder`.
 
-    Raises `OSError` if one cannot be copied.
+    Raises `OSError` if an object cannot be copied.
     """
     if _alternates_line(parent_folder) in _borrowed_paths(child_folder):
         _copy_objects(parent_folder, child_folder)
@@ -83,7 +84,7 @@ def detach_checkpoints(parent_folder: Path, child_folder: Path) -> None:
 def _copy_objects(parent_folder: Path, child_folder: Path) -> None:
     """Hard-link or copy the parent's git objects into the child.
 
-    Objects that the parent borrows from other stores are then borrowed by the child too.
+    The child then also borrows the objects that the parent borrows from other stores.
     """
     source, target = parent_folder / STORE_NAME / "objects", child_folder / STORE_NAME / "objects"
     for path in sorted(source.rglob("*")):
@@ -120,7 +121,7 @@ def _borrowed_paths(folder: Path) -> list[bytes]:
 
 
 def _borrow_depth(folder: Path) -> int:
-    """Return the number of sessions whose git objects this session borrows, directly or through another session."""
+    """Return the number of sessions from which this session borrows git objects, directly or indirectly."""
     depth, current = 0, folder
     while depth <= MAX_BORROW_DEPTH:
         object_folders = [Path(os.fsdecode(line)) for line in _borrowed_paths(current)]
@@ -132,7 +133,7 @@ def _borrow_depth(folder: Path) -> int:
 
 
 async def verify_checkpoints(folder: Path) -> list[str]:
-    """Return sentences that describe defects of a session's checkpoints. Does not read the workspace."""
+    """Return sentences that describe defects of a session's checkpoints. The workspace is not read."""
     state, own_commits = load_state(folder), _commits(folder)
     if not (folder / STORE_NAME).is_dir():
         missing = f"Checkpoints: {folder / STORE_NAME} is missing; no files can be restored."
@@ -155,7 +156,7 @@ async def verify_checkpoints(folder: Path) -> list[str]:
 
 
 def _commits(folder: Path) -> list[str]:
-    """Return the commits of this session's own checkpoints and restores, not those of a parent session."""
+    """Return the commits of this session's checkpoints and restores. Those of a parent session are left out."""
     commits = []
     for record in read_records(folder, skip_deltas=True):
         match record:
@@ -166,7 +167,7 @@ def _commits(folder: Path) -> list[str]:
 
 
 async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[str]:
-    """Return notes for the user about checkpoints, e.g. that a fork must keep borrowing its parent's objects."""
+    """Return notes for the user about checkpoints. An example: a fork must keep borrowing its parent's objects."""
     shadow = GitCheckpoints(folder, folder / STORE_NAME, limits=read_limits(settings))
     if shadow.unavailable_reason or not (folder / STORE_NAME).is_dir():
         return []
@@ -177,9 +178,9 @@ async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[s
 async def add_worktree(workspace: Path, dest: Path, store: Path, commit: str) -> Path:
     """Create a work tree of the user's repository at `dest` with the files of the checkpoint `commit`.
 
-    Return the folder in the work tree that corresponds to `workspace`. Files of HEAD that are not in the checkpoint
-    are removed, unless they are too large for checkpoints. Raises `UsageError` if git refuses, and `CheckpointError`
-    if the checkpoint cannot be read.
+    Returns the folder in the work tree that corresponds to `workspace`. Files of HEAD that are not in the checkpoint
+    are removed, unless they are too large for checkpoints. Raises `UsageError` if git refuses, and `CheckpointError` if
+    the checkpoint cannot be read.
     """
     top = (await run_user_git(workspace, "rev-parse", "--show-toplevel")).strip()
     await run_user_git(workspace, "worktree", "add", "--detach", "--", str(dest), "HEAD")
@@ -227,9 +228,9 @@ _FILTER_OFF = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "fal
 
 
 async def run_user_git(folder: Path, *args: str) -> str:
-    """Run git in this folder's repository (or in the work tree given by a leading `-C`), and return its output.
+    """Run git in this folder's repository, and return its output.
 
-    Raises `UsageError` if git is missing or refuses.
+    A leading `-C` in `args` names another work tree. Raises `UsageError` if git is missing or refuses.
     """
     program = find_program("git", folder, os.environ)
     if program is None:

@@ -1,6 +1,6 @@
-"""One turn of a session without the app: submits the prompt, follows the events, returns how the turn ended.
+"""One turn of a session without the app: submits the prompt, follows the events, and returns the turn's end.
 
-Invariant: nothing depends on a certain engine or model; any `Session` can be used.
+Invariant: the functions work with any `Session`, whatever its engine and model.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -35,7 +35,7 @@ from tui_agent.protocol.unicode_text import format_count
 
 Show = Callable[[Record], None]
 TurnStart: TypeAlias = str | ContinueTurn | RunCommand
-"""The start of a turn: a prompt, or the command to continue the session without a prompt."""
+"""The start of a turn: a prompt, or a command that needs no prompt."""
 LIMITS: dict[str, TrajectoryEnd] = {
     "part_limit": "part_limit",
     "iteration_limit": "iteration_limit",
@@ -44,14 +44,15 @@ LIMITS: dict[str, TrajectoryEnd] = {
     "time_limit": "timeout",
     "interrupted": "interrupted",
 }
-"""Maps the reason of a turn's end that the agent did not choose to the end of the trajectory."""
+"""The end of a trajectory, by the reason of a turn's end that the agent did not choose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a turn. `reason` is a `TurnFinished.reason`; `answer` is the main agent's last text.
+    """The result of a turn.
 
-    `warning` is a sentence about a finished turn in which calls were denied.
+    `reason` is a `TurnFinished.reason`. `answer` is the main agent's last text. `warning` is a sentence about a
+    finished turn in which calls were denied.
     """
 
     reason: str
@@ -63,30 +64,30 @@ class Outcome:
 
     @property
     def status(self) -> str:
-        """`success` if the turn finished, else `reason`."""
+        """`success` if the turn finished. Otherwise the value of `reason`."""
         return "success" if self.reason == "finished" else self.reason
 
     @property
     def trajectory_end(self) -> TrajectoryEnd:
-        """The end of the trajectory to record if no test or verifier checks the result."""
+        """The end to record for the trajectory if neither tests nor a verifier check the result."""
         return "finished" if self.reason == "finished" else LIMITS.get(self.reason, "agent_error")
 
 
 AfterTurn: TypeAlias = Callable[[Session, Outcome], Awaitable[TurnStart | None]]
-"""A function that is called after a turn, before the session is closed. It returns the next turn, or None."""
+"""Function that is called after a turn, before the session is closed. Returns the next turn, or None."""
 
 
 async def run_turn(
     session: Session, begin: TurnStart, show: Show, after: int = -1, coda: AfterTurn | None = None
 ) -> Outcome:
-    """Start a turn in a session, wait for its end, close the session and return the result.
+    """Start a turn in a session, wait for the turn's end, close the session and return the result.
 
-    Only events after `after` are read. `show` is called with every record of this run in order, including those written
-    while the session closes. `coda` is called between the end of the turn and the closing of the session; a turn that it
-    returns is run too. The result is that of the last turn.
+    Only events after `after` are read. `show` is called with every record of this run in order, including records
+    written while the session closes. `coda` is called after the turn and before the session is closed. If it returns
+    another turn, that turn is run too. The result is that of the last turn.
 
     Raises `BudgetExceeded` if the session's turn limit is reached, `UsageError` if the command is rejected for another
-    reason, `TuiAgentError` if the session ends before the turn does.
+    reason, and `TuiAgentError` if the session ends before the turn.
     """
     turn = _Turn(_submit(session, begin), show)
     follower = session.follow(after)
@@ -131,9 +132,9 @@ class _Turn:
         self.run_id = ""
         self.words: Sequence[LongText] = ()
         self.denials: dict[CallId, str] = {}
-        """The tool calls that were denied, each with the reason."""
+        """The reason of each denied tool call."""
         self._last_calls: set[CallId] = set()
-        """The tool calls of the model's newest answer that has calls."""
+        """The tool calls of the newest answer that has calls."""
 
     def begin_next(self, command: CommandId) -> None:
         """Reset this state, and collect the turn that `command` starts in the same run."""
@@ -144,8 +145,8 @@ class _Turn:
     def outcome(self, ended: TurnFinished, session: str, answer: str) -> Outcome:
         """Return the result of the ended turn.
 
-        If the model stops after denied calls and only explains why, the turn is "finished" in the log, but the task was
-        not done: the result is "denied", so that a script sees a failure.
+        If the model only explains why it stops after denied calls, the turn is "finished" in the log. The task was not
+        done, so the result is "denied", and a script sees a failure.
         """
         denials = list(self.denials.values())
         if ended.reason != "finished" or not denials:
@@ -158,7 +159,7 @@ class _Turn:
         return Outcome(ended.reason, ended.detail, self.run_id, session, answer, warning)
 
     def take(self, batch: Sequence[Record]) -> None:
-        """Process records of the session, and show those of this run: all from its `run.started` on."""
+        """Process records of the session. Records from this run's `run.started` on are also shown."""
         for record in batch:
             if not self._begun:
                 self._hold_back(record)
@@ -223,7 +224,7 @@ def block_text(block: DisplayBlock) -> str:
 
 
 async def submit_and_wait(session: Session, follower: Follower, command: Command) -> list[Envelope]:
-    """Submit a command, wait until it has been carried out, and return its events.
+    """Submit a command, wait until it was carried out, and return the events that it caused.
 
     Raises `TuiAgentError` if the engine rejects the command or the session ends.
     """
@@ -243,7 +244,7 @@ async def submit_and_wait(session: Session, follower: Follower, command: Command
 
 
 async def join_texts(session: Session, texts: Sequence[LongText]) -> str:
-    """Join texts from a session's events; load those that are stored as blobs."""
+    """Join texts from a session's events. Texts that are stored as blobs are loaded."""
     pieces = [
         text
         if isinstance(text, str)

@@ -1,6 +1,6 @@
 """A session whose engine runs in this process: used by headless runs and tests, and inside the engine process.
 
-Invariant: `submit` never blocks; when `aclose` returns, the log is stored and its lock is released.
+Invariant: `submit` never blocks. When `aclose` returns, the log is stored and its lock is released.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -46,7 +46,10 @@ class LocalSession:
         self._run_id = run_id
         self._release = release
         self.preload_client = warm
-        """Imports the model client's libraries, which may take seconds. Call it in a thread while idle."""
+        """Function that imports the model client's libraries.
+
+        This may take seconds, so it is called in a thread while the session is idle.
+        """
         self._reason: Literal["quit", "done", "signal", "switched"] = "quit"
         self._ended = anyio.Event()
         self._closing = False
@@ -82,7 +85,7 @@ class LocalSession:
         return command.id
 
     def follow(self, after: int = -1) -> Follower:
-        """Return a follower that yields the records after the event `after`, then new ones."""
+        """Return a follower that yields the records after the event `after`, and then new records."""
         return self._log.follow(after)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
@@ -121,9 +124,9 @@ class LocalSession:
             self._ended.set()
 
     def save_fold(self) -> None:
-        """Save the state computed from a long log in the session's folder, so that the next start need not read it all.
+        """Save the state computed from a long log in the session's folder.
 
-        Must not run while the log is being written.
+        The next start then need not read the whole log. Must not run while the log is being written.
         """
         position = self._log.place
         if position is None or position.seq < MIN_EVENTS:

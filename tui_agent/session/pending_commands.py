@@ -1,4 +1,4 @@
-"""Commands whose end a client awaits: the change of a setting, or the turn that a message starts."""
+"""Commands for whose end a client waits: a change of a setting, or a message that starts a turn."""
 
 from typing import Final
 
@@ -41,7 +41,7 @@ class PendingCommand:
 
 
 class SettledCommand(PendingCommand):
-    """A command after which the agent works for a while. `done` is set when the agent is idle again."""
+    """A command after which the agent is busy for a while. `done` is set when the agent is idle again."""
 
     def take(self, event: Envelope) -> None:
         """Process an event of the session in order."""
@@ -55,13 +55,16 @@ class SettledCommand(PendingCommand):
 
 
 class RunningPrompt(PendingCommand):
-    """A message that was sent. `done` is set when its turn has ended.
+    """A message that was sent. `done` is set when the turn of the message has ended.
 
-    `reason` and `detail` are those of the turn's end, `finish` is that of its last answer.
+    `reason` and `detail` describe the turn's end. `finish` is the finish reason of the turn's last answer.
     """
 
     def __init__(self, command_id: CommandId, *, is_begun: bool = False) -> None:
-        """`is_begun` means that the turn already runs, and waits for the answer that the command gives."""
+        """Create a running prompt.
+
+        `is_begun` is True if the command only answers a question of a turn that is already running.
+        """
         super().__init__(command_id)
         self.detail = ""
         self._queue_id: RequestId | None = None

@@ -1,8 +1,7 @@
-"""Replacements with which a recorded turn can be run again, for the model, the tools, the repository map and the
-environment.
+"""Substitutes for the model, the tools, the repository map and the environment, with which a recorded turn is rerun.
 
-Invariant: of a real tool, only the methods without side effects are called. The model's recorded answers are returned
-in their order, whatever is requested.
+Invariant: of a real tool, only the methods without side effects are called. The recorded answers of the model are
+returned in order, whatever the requests contain.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -47,20 +46,20 @@ from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 WAIT_S = 2.0
 _Edge: TypeAlias = tuple[str, CallId]
-"""The start or the end of a tool call, as a pair (event kind, call id)."""
+"""The start or the end of a tool call, as a pair (kind of event, id of the call)."""
 
 
 class RecordedResults:
     """The recorded results of all tool calls of a session, with the events that each call recorded.
 
-    Parallel calls must end in the recorded order. So `note_event` must be called with every event of the new log: a
-    result is not returned before the recorded earlier starts and ends of other calls have happened.
+    Parallel calls must end in the recorded order, so `note_event` must be called with every event of the new log. A
+    result is returned only after the starts and ends of other calls that were recorded before it.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._results: dict[CallId, ToolResult] = {}
         self._before: dict[CallId, set[_Edge]] = {}
-        """For each call: the starts and ends of other calls that were recorded while the call ran."""
+        """The starts and ends of other calls that were recorded while a call ran, by the id of the call."""
         self._seen_edges: set[_Edge] = set()
         self._changed = anyio.Event()
         self._called: list[ToolCalled] = []
@@ -92,7 +91,7 @@ class RecordedResults:
                 loose.append(payload)
 
     def note_event(self, event: Envelope) -> None:
-        """Take note of an event in the new log, and release the results that wait for it."""
+        """Process an event of the new log, and release the results that wait for this event."""
         edge = _edge(event.payload)
         if edge is not None:
             self._seen_edges.add(edge)
@@ -100,7 +99,10 @@ class RecordedResults:
             self._changed = anyio.Event()
 
     def effects_of(self, spec: ToolSpec, args: BaseModel) -> tuple[Effect, ...] | None:
-        """Return the recorded effects of a call of this tool with these arguments; None if no call is recorded."""
+        """Return the recorded effects of a call with this tool and these arguments.
+
+        Return None if there is no such call.
+        """
         for call in self._called:
             if call.name == spec.name and call.call_id in self._effects:
                 parsed = parse_arguments(spec.name, spec.args, json_schema(spec.args), call.arguments)
@@ -140,7 +142,7 @@ def _build_result(end: ToolFinished, events: Sequence[Payload]) -> ToolResult:
 
 
 class RecordedTool:
-    """Replacement for the tool `tool`: returns the recorded results and never runs it."""
+    """Substitute for the tool `tool`. It returns the recorded results and never runs the tool."""
 
     spec: ClassVar[ToolSpec]
 
@@ -163,14 +165,17 @@ class RecordedTool:
 
 
 class RecordedSettlingTool(RecordedTool):
-    """Replacement for a tool that resolves its arguments from files, because the files may have changed."""
+    """Substitute for a tool that completes its arguments from files. The files may have changed since the recording."""
 
     def __init__(self, tool: Tool[BaseModel], results: RecordedResults) -> None:
         super().__init__(tool, results)
         self._settled: list[tuple[BaseModel, tuple[Effect, ...]]] = []
 
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
-        """Return the arguments unchanged if the call is recorded: its recorded effects are used instead of the files."""
+        """Return the arguments unchanged if the call is recorded.
+
+        The recorded effects are then used, so the files are not needed.
+        """
         known = self._results.effects_of(self.spec, args)
         if known is not None:
             self._settled.append((args, known))
@@ -193,7 +198,10 @@ def recorded_tools(offered: Sequence[OfferedTool], results: RecordedResults) -> 
 
 
 class ReadOnlyEnvironment(EnvironmentWrapper):
-    """Environment that refuses to write files and to run commands. `sandbox` is the sandbox of the recorded session."""
+    """Environment that refuses to write files and to run commands.
+
+    `sandbox` is the sandbox of the recorded session.
+    """
 
     def __init__(self, inner: Environment, sandbox: Sandbox) -> None:
         super().__init__(inner)
@@ -218,9 +226,9 @@ def _refuse() -> NoReturn:
 
 
 class RecordedTurn:
-    """The model and the repository map of a rerun: return recorded answers and maps.
+    """The model and the repository map of a rerun. They return recorded answers and maps.
 
-    `name` names the turn in error messages.
+    `name` is the turn's name in error messages.
     """
 
     def __init__(self, name: str, blobs: BlobReader) -> None:
@@ -231,7 +239,7 @@ class RecordedTurn:
         self._requests = 0
 
     def begin(self, events: Sequence[Envelope]) -> None:
-        """Switch to the events of the next turn; `stream` then starts with that turn's first answer."""
+        """Switch to the events of the next turn. `stream` then returns the answers of that turn from the first on."""
         self._events, self._requests = events, 0
         self._answers = list(recorded_answers(events, self._blobs))
 
@@ -252,7 +260,10 @@ class RecordedTurn:
             yield chunk
 
     async def render(self, request: MapRequest) -> RenderedMap:
-        """Return the turn's first recorded repository map, or an empty map. Raises the recorded `EnvironmentFault`."""
+        """Return the turn's first recorded repository map, or an empty map if none is recorded.
+
+        Raises the recorded `EnvironmentFault` if the map failed in the recorded turn.
+        """
         built = used = None
         for event in self._events:
             match event.payload:
@@ -268,7 +279,10 @@ class RecordedTurn:
         return RenderedMap(text, used.tokens, used.files, built.files, built.skipped, built.partial, 0.0)
 
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
-        """Return the turn's first recorded map, or None if the turn's first request was sent before the map was ready."""
+        """Return the turn's first recorded map.
+
+        Return None if the turn's first request was sent before the map was ready.
+        """
         maps = (event.payload for event in self._events if isinstance(event.payload, RepomapBuilt))
         first = next(maps, None)
         return None if first is not None and first.delay_reason else await self.render(request)

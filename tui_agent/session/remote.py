@@ -1,6 +1,6 @@
 """A session whose engine runs in another process, as in the app.
 
-Invariant: records up to the `seq` that the engine reports as stored are read from the log file, and all later ones come
+Invariant: records up to the `seq` that the engine reports as stored are read from the log file. All later records come
 through the pipe, without gaps or repetitions. History is read in batches, in a thread, and not kept in memory.
 """
 
@@ -46,7 +46,7 @@ MAX_BATCH_RECORDS = 1_000
 class RemoteFollower:
     """Cursor over a remote session's records after the event `after`. Only one task may use it at a time.
 
-    Records read from the log file include the complete answers to finished requests, but not their streamed pieces.
+    Records that are read from the log file do not include the streamed pieces of finished answers.
     """
 
     def __init__(self, source: "RemoteSession", after: int) -> None:
@@ -58,7 +58,10 @@ class RemoteFollower:
         self._closed = False
 
     async def next_batch(self) -> Sequence[Record]:
-        """Wait for new records, and return all since the last call; empty once the session or this cursor is closed."""
+        """Wait for records, and return the records since the last call.
+
+        The result is empty once the session or this cursor is closed.
+        """
         folder = await self._source.folder()
         while not self._closed:
             batch = await self._read_history(folder) or self._source.records_after(
@@ -78,7 +81,10 @@ class RemoteFollower:
         return ()
 
     async def _read_history(self, folder: Path | None) -> Sequence[Record]:
-        """Return the next records from the log file, as long as the cursor is before the first record in memory."""
+        """Return the next records from the log file.
+
+        Empty once the cursor has reached the first record in memory.
+        """
         if folder is None or self.cursor >= self._source.first_seq_in_memory - 1:
             self._history = None
             return ()
@@ -120,13 +126,14 @@ CHUNK_BYTES = 256 * 1024
 TAIL_BYTES = 16 * 1024
 """Bytes at the end of a log that are read to find its last event."""
 MAX_SEEN_RECORDS = 2_000
-"""Maximum number of records kept in memory after every follower has seen them; older ones are in the log file."""
+"""Maximum number of records kept in memory that every follower has seen. Older records are in the log file."""
 
 
 class RemoteSession:
-    """A session whose engine runs in another process; used by one event loop. Only `serve` sends and receives.
+    """A session whose engine runs in another process. It is used by one event loop.
 
-    `named` is the session's folder if the options name one; its log can be read before the engine has locked it.
+    Only `serve` sends and receives. `named` is the session's folder if the options name one; the log in that folder can
+    be read before the engine has locked it.
     """
 
     def __init__(self, handle: EngineLink, *, named: Path | None = None) -> None:
@@ -151,12 +158,12 @@ class RemoteSession:
 
     @classmethod
     def spawn(cls, options: SessionOptions, *, named: Path | None = None) -> "RemoteSession":
-        """Start or connect to the engine without waiting. `wait_until_open` waits until it has opened the session."""
+        """Start or connect to the engine, without waiting until the engine has opened the session."""
         return cls(connect_engine(options), named=named)
 
     @property
     def id(self) -> SessionId:
-        """The session's id; empty before it is open."""
+        """The session's id. Empty until the session is open."""
         return SessionId(self._opened.session if self._opened is not None else "")
 
     @property
@@ -167,8 +174,7 @@ class RemoteSession:
     async def wait_until_readable(self) -> LockedNote | None:
         """Wait until the log can be read, and return its end. Return None if the engine failed to lock the session.
 
-        If the options name an existing session, return at once; otherwise wait until the engine has locked the
-        session.
+        If the options name an existing session, return at once. Otherwise wait until the engine has locked the session.
         """
         if not self._is_held.is_set() and self._named is not None:
             position = await to_thread.run_sync(_read_position, self._named)
@@ -184,9 +190,9 @@ class RemoteSession:
             self._kept_from = max(self._kept_from, held.last_seq + 1)
 
     async def load_outline(self) -> tuple[int, SnapshotOutline] | None:
-        """Return the outline of the cached session state, for a first screen, with the seq of its last event.
+        """Return the outline of the cached session state, with the seq of the state's last event.
 
-        Return None if no state is cached.
+        The outline is used for a first screen. Returns None if no state is cached.
         """
         folder = await self.folder()
         cached = None if folder is None else await to_thread.run_sync(load_fold, folder, FORMAT)
@@ -194,7 +200,7 @@ class RemoteSession:
         return None if cached is None or outline is None else (cached[0].seq, outline)
 
     async def wait_until_open(self) -> OpenedNote:
-        """Wait until the engine has opened the session. Raises the error if it could not."""
+        """Wait until the engine has opened the session. If it cannot be opened, raise the engine's error."""
         await self._is_open.wait()
         if self._opened is None:
             raise self._failure or TuiAgentError("The engine ended before it opened the session.")
@@ -209,7 +215,7 @@ class RemoteSession:
         return command.id
 
     def follow(self, after: int = -1) -> RemoteFollower:
-        """Return a follower that yields the records after the event `after`, then new ones."""
+        """Return a follower that yields the records after the event `after`, and then new records."""
         follower = RemoteFollower(self, after)
         self._followers.add(follower)
         return follower
@@ -220,12 +226,15 @@ class RemoteSession:
         return self._kept_from
 
     async def folder(self) -> Path | None:
-        """Wait for the session's folder; None if the engine failed to lock the session."""
+        """Wait for the session's folder and return it. Return None if the engine failed to lock the session."""
         held = await self.wait_until_readable()
         return None if held is None else Path(held.folder)
 
     def records_after(self, seq: int, limit: int) -> Sequence[Record]:
-        """Return up to `limit` records after `seq` from memory, and drop records that all followers have seen."""
+        """Return up to `limit` records after `seq` from memory.
+
+        Records that all followers have seen may be removed from memory.
+        """
         start = max(0, seq + 1 - self._kept_from)
         records = list(islice(self._records, start, start + limit))
         seen = min((follower.cursor for follower in self._followers), default=seq)
@@ -239,7 +248,10 @@ class RemoteSession:
         self._followers.discard(follower)
 
     async def read_newest(self, count: int) -> Sequence[Record]:
-        """Return at least `count` of the newest records, not counting those that a starting run records."""
+        """Return at least `count` of the newest records.
+
+        The records that every start of a run adds are not counted.
+        """
         folder = await self.folder()
         return () if folder is None else await to_thread.run_sync(read_end, folder, count)
 
@@ -262,7 +274,7 @@ class RemoteSession:
             del self._completions[request.id]
 
     async def serve(self) -> None:
-        """Send commands to the engine and receive its records until it ends."""
+        """Send commands to the engine and receive its records, until the engine ends."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=CHUNK_BYTES)
         transport, _ = await loop.connect_read_pipe(
@@ -342,7 +354,10 @@ class RemoteSession:
         return clean(self._handle.stderr_tail(), os.environ, Path.cwd())
 
     async def aclose(self) -> None:
-        """Ask the engine to stop the turn, store the log and release the lock. Kill it after `CLOSE_TIMEOUT_S`."""
+        """Ask the engine to stop the turn, store the log and release the lock.
+
+        If the engine has not ended after `CLOSE_TIMEOUT_S`, kill it.
+        """
         self.submit(Close())
         with anyio.move_on_after(CLOSE_TIMEOUT_S):
             await self._ended.wait()

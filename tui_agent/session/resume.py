@@ -1,9 +1,8 @@
-"""Starting or resuming a session: records the new run, closes work that a crash left open, applies a fork's changes.
+"""Start or resume of a session: records the new run, closes work that a crash left open, applies a fork's changes.
 
-Invariant: afterwards the history is consistent, whatever the last byte that the earlier process wrote. In an attended
-session, calls that waited for approval stay open: they have not started, and get their results before the next
-request. A cached fold plus the records after it give the same state as the whole log. A fork's changes are applied
-only once.
+Invariant: afterwards the history is consistent, wherever the earlier process stopped writing. In an attended session,
+calls that waited for approval stay open: they have not started, and they get their results before the next request. A
+cached fold and the records after it give the same state as the whole log. A fork's changes are applied only once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -52,24 +51,24 @@ _FORKED_CALL = "The session was forked while this call ran, so its result is unk
 
 
 class UnfinishedHistory:
-    """The newest part of a history: the records since the last turn or user command ended.
+    """The newest part of a history: the records since the end of the last turn or user command.
 
-    Only work in these records can be open after a crash, so earlier records need not be kept in memory.
+    After a crash, only work in these records can be open. Earlier records need not be kept in memory.
     """
 
     def __init__(self, *, has_earlier_history: bool = False) -> None:
         """Create an unfinished history without records.
 
-        `has_earlier_history` means that there are earlier records, without open work, that are not passed to `track`.
+        `has_earlier_history` is True if there are earlier records without open work, which are not passed to `track`.
         """
         self.records: list[Record] = []
         self.is_empty = not has_earlier_history
-        """True if the session has no history at all."""
+        """True if the session has no records."""
         self.root = ""
-        """The workspace of the session's first environment, or empty if none was recorded."""
+        """The workspace of the session's first environment. Empty if no environment was recorded."""
 
     def track(self, history: Iterable[Record]) -> Iterator[Record]:
-        """Yield the records unchanged, and remember those since the last turn or user command ended."""
+        """Yield the records unchanged, and store those since the end of the last turn or user command."""
         for record in history:
             self.is_empty = False
             payload = record.payload if isinstance(record, Envelope) else None
@@ -94,7 +93,10 @@ def record_new_session(
     allowed_tools: tuple[str, ...] | None = None,
     without: tuple[str, ...] = (),
 ) -> None:
-    """Record the first events of a new session. `earlier` is the summary of an earlier session to continue from."""
+    """Record the first events of a new session.
+
+    `earlier` is the summary of an earlier session with which the new session continues.
+    """
     recorder.append(
         SessionStarted(
             workspace=workspace,
@@ -118,9 +120,9 @@ def resume_session(
 ) -> None:
     """Record the first events of a later run, and close everything that the earlier run left open.
 
-    `history` must include at least the records of `UnfinishedHistory`. If a user can be asked, pass the session's blobs
-    as `blobs_if_attended`: calls that waited for approval then stay open, together with the calls of the same answer
-    that have not started.
+    `history` must include at least the records of `UnfinishedHistory`. Pass the session's blobs as `blobs_if_attended`
+    if a user can be asked. Calls that waited for approval then stay open, and so do the calls of the same answer that
+    have not started.
     """
     state = recorder.state
     after = state.seq
@@ -146,7 +148,10 @@ def resume_session(
 
 
 def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
-    """Close the open calls and requests, and return the number of calls. In a fork, open calls are not an error."""
+    """Close the open calls and requests, and return the number of closed calls.
+
+    In a fork, open calls are normal and not an error.
+    """
     printed, forked = LiveOutputs.from_history(history), recorder.state.fork_changes
     if forked is None:
         still_open = () if askable is None else calls_awaiting_approval(recorder, askable)
@@ -156,14 +161,17 @@ def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: Blo
         return closed
     answered = replace_call_result(recorder, forked)
     closed = close_calls(
-        recorder, crashed=True, why="the session was forked here", lost_message=_FORKED_CALL, printed=printed
+        recorder, crashed=True, why="the session was forked at this point", lost_message=_FORKED_CALL, printed=printed
     )
     close_requests(recorder, {})
     return answered + closed
 
 
 def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> float:
-    """Return the duration of the interrupted turn in milliseconds, up to its last event (in a fork: before the fork)."""
+    """Return the duration of the interrupted turn in milliseconds.
+
+    The duration ends at the turn's last event; in a fork, at the last event before the fork.
+    """
     envelopes = [record for record in history if isinstance(record, Envelope)]
     forks = [index for index, record in enumerate(envelopes) if isinstance(record.payload, SessionForked)]
     turn = envelopes[: forks[-1]] if forks else envelopes
@@ -173,7 +181,7 @@ def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> fl
 
 
 def partial_texts(history: Sequence[Record]) -> dict[str, str]:
-    """Return the text received so far for every unfinished request, keyed by request id."""
+    """Return the text received so far of every unfinished request, by request id."""
     pieces: dict[str, list[str]] = {}
     for record in history:
         if not isinstance(record, Envelope):
@@ -204,7 +212,7 @@ def carry_over_summary(folder: Path) -> SessionContextLoaded:
 def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, int] | None:
     """Return the session state cached for a log, and the seq of the last event in that state.
 
-    Return None if nothing is cached, or if that event is not on the branch `on`.
+    Returns None if nothing is cached, or if that event is not on the branch `on`.
     """
     cached = load_fold(log.folder, FORMAT)
     standing = load_snapshot(cached[1]) if cached is not None else None
@@ -218,7 +226,7 @@ def load_branch_fold(log: SessionLog, on: Sequence[Stretch]) -> tuple[Snapshot, 
 class StartingFold:
     """The history of a session before this run.
 
-    `snapshot` is a cached session state, and `history` has the records after it. Without a cache, `history` has all
+    `snapshot` is a cached session state; `history` has the records after it. Without a cached state, `history` has all
     records of the branch.
     """
 
@@ -237,7 +245,7 @@ class StartingFold:
 
 
 def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
-    """Finish the fork's open call with the fork's own result. Return the number of finished calls, 0 or 1."""
+    """Finish the fork's open call with the result that the fork sets. Return the number of finished calls (0 or 1)."""
     state = recorder.state
     call = next((call for call in state.open_calls if call.call_id == change.call_id), None)
     if call is None or change.result is None:

@@ -1,7 +1,7 @@
 """The plan of a revert: its effect on files, computed without opening the session.
 
-Invariant: writes only a copy of the checkpoint index in a temporary folder. A process that uses the session is not
-disturbed, and the workspace's files are only read.
+Invariant: the only written file is a copy of the checkpoint index in a temporary folder. A process that uses the
+session is not disturbed, and the workspace's files are only read.
 """
 
 import shutil
@@ -44,7 +44,7 @@ async def plan_revert(folder: Path, to_seq: int, limits: Limits) -> CheckpointPl
 
 
 def _find_commits(folder: Path, to_seq: int) -> tuple[str, str, Path]:
-    """Return the newest checkpoint's commit, the commit at the event `to_seq`, and the workspace."""
+    """Return the commit of the newest checkpoint, the commit at the event `to_seq`, and the workspace."""
     records = list(read_records(folder, skip_deltas=True))
     moves = fold(Branches(), records).moves
     commits = Commits()
@@ -54,6 +54,6 @@ def _find_commits(folder: Path, to_seq: int) -> tuple[str, str, Path]:
 
 
 def _copy_store(store: Path, copy: Path) -> None:
-    """Copy a checkpoint store except its objects, which the copy borrows."""
+    """Copy a checkpoint store without its objects. The copy borrows the objects."""
     shutil.copytree(store, copy, ignore=lambda folder, _: ["objects"] if Path(folder) == store else [])
     borrow_objects(copy, store / "objects")

@@ -1,7 +1,7 @@
-"""The standard input and output of a process that speaks a protocol over them.
+"""The standard input and output of a process that uses them for a protocol.
 
-Invariant: only protocol lines reach the other side. Descriptor 1 is redirected, so that output printed by a library
-goes to standard error.
+Invariant: only lines of the protocol reach the client. Descriptor 1 is redirected, so that the output of a library goes
+to standard error.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from functools import partial
 def claim_stdio() -> tuple[int, int]:
     """Return copies of the two descriptors that connect this process with its client, as (input, output).
 
-    Redirects standard output to standard error, and standard input to an empty file.
+    Standard output is then redirected to standard error, and standard input to an empty file.
     """
     pipes = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -25,7 +25,7 @@ def claim_stdio() -> tuple[int, int]:
 async def open_streams(
     input_fd: int, output_fd: int, *, limit: int
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Return a reader and a writer of two pipes. A line that is read may have up to `limit` bytes."""
+    """Return a reader and a writer for two pipes. A line of input may have up to `limit` bytes."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=limit)
     await loop.connect_read_pipe(

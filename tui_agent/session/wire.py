@@ -1,8 +1,9 @@
 """The protocol between the app and the engine process: one JSON object per line.
 
-The app sends `{"options": …}` first, then `{"command": …}` and `{"complete": …}` lines. The engine sends a `LockedNote`, then an
-`OpenedNote` or `FailedNote`, then records as in the log but without `crc`, a `StorageFaultNote` for each storage
-error, a `CompletionsNote` for each `complete`, and at the end a `ClosedNote`. A note is an object whose only key is the note's class: `{"LockedNote": {…}}`.
+The app first sends `{"options": …}`. Then it sends `{"command": …}` and `{"complete": …}` lines. The engine sends a
+`LockedNote`, and then an `OpenedNote` or a `FailedNote`. Then it sends records as in the log but without `crc`, a
+`StorageFaultNote` for each storage error, and a `CompletionsNote` for each `complete`. The last line is a `ClosedNote`.
+A note is an object whose only key is the note's class: `{"LockedNote": {…}}`.
 
 Invariant: a reader skips lines that it does not understand.
 """
@@ -34,12 +35,12 @@ _ERRORS: dict[str, type[TuiAgentError]] = {
     for error in (ConfigError, SessionLocked, SessionNotFound, SessionVersionError, StoreError, StoreUnusable)
 }
 LINE_LIMIT = 1 << 24
-"""Maximum bytes of a line. Large, because a pasted prompt is sent as one line."""
+"""Maximum bytes of a line. The limit is large because a pasted prompt is sent as one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedNote:
-    """Note to the app that the engine could not open the session, with the error."""
+    """A note to the app that the engine could not open the session, with the error."""
 
     error: str
     message: str
@@ -52,14 +53,14 @@ class FailedNote:
 
 @dataclass(frozen=True, slots=True)
 class ClosedNote:
-    """Note to the app that the engine has released the session."""
+    """A note to the app that the engine has released the session."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """A request to complete the arguments of a slash command; answered by a `CompletionsNote` with the same `id`."""
+    """A request for completions of a slash command's arguments. A `CompletionsNote` with the same `id` answers it."""
 
     id: int
     command: str
@@ -68,7 +69,7 @@ class CompletionRequest:
 
 @dataclass(frozen=True, slots=True)
 class CompletionsNote:
-    """Note to the app with completions of a slash command's arguments."""
+    """A note to the app with completions of a slash command's arguments."""
 
     id: int
     texts: Sequence[str]
@@ -87,7 +88,7 @@ def request_line(request: Request) -> bytes:
 
 
 def read_request(line: bytes) -> Request | None:
-    """Return the command or request that a line contains, or None if it contains no known one."""
+    """Return the command or request in a line. Return None if the line contains neither."""
     try:
         data = json.loads(line)
         if "complete" in data:
@@ -114,7 +115,7 @@ _NOTES: dict[str, type[Note]] = {note.__name__: note for note in get_args(Note)}
 
 
 def read_line(line: bytes) -> FromEngine | None:
-    """Return the note or record in a line from the engine, or None if the line is not understood."""
+    """Return the note or record in a line from the engine. Return None if the line is not understood."""
     if line.startswith(b'{"v":'):
         return _read_record(line)
     try:

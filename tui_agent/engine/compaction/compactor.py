@@ -95,10 +95,7 @@ LOOP_HINT: Final = "Send a message that says what it should do differently."
 
 
 class Compactor:
-    """Compacts one agent's history.
-
-    `ask` asks the model for a summary. `measure` packs the agent's next request without sending it.
-    """
+    """Compacts one agent's history. `ask` asks the model for a summary; `measure` packs the next request."""
 
     def __init__(
         self, parts: EngineParts, states: StateKeeper, agent: AgentId, ask: AskModel, measure: Measure
@@ -172,10 +169,7 @@ class Compactor:
         return await self.compact("overflow") or freed > 0
 
     def explain_overflow(self, error: ContextOverflow, sent: PackedRequest) -> ContextOverflow:
-        """Return the error for a request that is too long even after compaction.
-
-        The error's message lists the largest sections.
-        """
+        """Return the error for a request that is too long even after compaction, with the largest sections."""
         history = self._parts.recorder.messages(self._agent)
         longest = max(map(chars_of, history), default=0) / CHARS_PER_TOKEN
         window = self._window()
@@ -200,10 +194,7 @@ class Compactor:
         return self._gave_up or self._breaker.is_waiting
 
     def _cut_limit(self) -> object:
-        """Return a key for the current limit of the user's messages.
-
-        The key changes only if the model changes, or if a provider refuses a request as too long.
-        """
+        """Return a key that changes only with the model, or if a provider refuses a request as too long."""
         model = self._model
         return model and (model.model, model.window, self._learnt_window.refusal_state)
 

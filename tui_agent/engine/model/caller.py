@@ -173,10 +173,7 @@ class ModelCaller:
             self._counted = max(self._counted, len(messages))
 
     async def measure(self, history: Sequence[Message], *, unlimited: bool = False) -> PackedRequest:
-        """Pack the agent's next request with this history, without sending the request.
-
-        With `unlimited`, nothing is shortened, as if the window were unlimited.
-        """
+        """Pack the agent's next request with this history. With `unlimited`, nothing is shortened."""
         await self._load_tokenizer()
         messages = RequestBuilder(self._parts.blobs).resolve_messages(history)
         packing = self._packing_request(self._newest_ask, messages, UNSENT)
@@ -261,10 +258,7 @@ class ModelCaller:
         return await chain(request)
 
     def _fragments(self, ask: ModelQuery, state: SessionStateView) -> list[Fragment]:
-        """Return the middlewares' fragments of the prompt.
-
-        A request for a summary contains only its own prompt.
-        """
+        """Return the middlewares' fragments of the prompt; for a summary, only the summary's own prompt."""
         if self._history_agent != self._agent:
             return [Fragment(id="compact", text=ask.system or "")]
         return [

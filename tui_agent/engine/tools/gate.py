@@ -134,10 +134,7 @@ class Gate:
             preview = present  # the call would no longer do what the user saw, so ask again
 
     async def decide_after_trial(self, checked: CheckedCall, tried: ExecResult) -> SandboxGrant | str:
-        """Decide about a call whose trial in the sandbox failed.
-
-        Returns the permissions of the call, or the reason why it is denied.
-        """
+        """Decide about a call whose trial failed. Return the call's permissions, or the reason for a denial."""
         verdict = await self.decide(checked, tried=tried)
         return verdict.sandbox_grant if verdict.allowed else verdict.for_model
 
@@ -331,10 +328,7 @@ class Gate:
         preview: Preview,
         changes: dict[str, str],
     ) -> tuple[PermissionRequested, DecidePermission]:
-        """Record a permission request and wait for the user's answer.
-
-        `changes` replaces fields of the request.
-        """
+        """Record a permission request, changed by `changes`, and wait for the user's answer."""
         time_limit, env = preview.time_limit_s or case.tool.spec.timeout, self._parts.env
         request = PermissionRequested(
             request_id=self._parts.ids.request(),

@@ -42,11 +42,8 @@ class MessageRow:
     """A row for one message of a history. `place` is the message's form in the context:
 
     - `summary`: replaced by a summary.
-
     - `line`: replaced by one line that names an artifact.
-
     - `back`: restored as a quotation.
-
     - `here`: unchanged.
 
     `tokens` were counted when the message was first sent. For a message that was never sent, they are estimated.

@@ -1,1 +1,4 @@
-"""Event payloads, one module per subject. Classes are named in the past tense and frozen; new fields are only added."""
+"""Event payloads, one module per subject.
+
+Classes are frozen and named in the past tense. New fields may be added, but no field is removed or changed.
+"""

@@ -1,4 +1,4 @@
-"""Events of agents: the main one and its delegates."""
+"""Events of agents: the main agent and its delegates."""
 
 from typing import Literal
 
@@ -9,11 +9,11 @@ from tui_agent.protocol.settings import AgentState, ModelInfo, PolicyName
 
 
 class AgentSpawned(Payload):
-    """Delegation started. The envelope's `agent` is the new agent.
+    """A delegate started. The envelope's `agent` is the new agent.
 
-    `policy` judges the new agent's calls (None: the session's policy), and only `tools` are allowed. `max_tokens`
-    limits each answer of the new agent; `max_iterations` limits the whole task. `call_id` is the tool call that started
-    the delegation. `requested_by` is `user` if the user delegated the task with a command.
+    `policy` is the policy for the new agent's calls (None: the session's policy). Only `tools` are allowed.
+    `max_tokens` limits each answer of the new agent; `max_iterations` limits the whole task. `call_id` is the tool call
+    that started the delegate. `requested_by` is `user` if the user delegated the task with a command.
     """
 
     kind: Literal["agent.spawned"] = "agent.spawned"
@@ -39,9 +39,9 @@ class AgentStateChanged(Payload):
 
 
 class AgentFinished(Payload):
-    """Delegation ended.
+    """A delegate ended.
 
-    Tokens, cost and calls do not include those of other delegates that this one started.
+    Tokens, cost and calls do not include those of other delegates that this delegate started.
     """
 
     kind: Literal["agent.finished"] = "agent.finished"

@@ -8,19 +8,22 @@ from tui_agent.protocol.events.base import Payload
 
 
 class OfferedCommand(FrozenModel):
-    """A slash command that a client can list and run. `name` has no slash; `arguments` is a hint such as `[DATE]`."""
+    """A slash command that a client can list and run.
+
+    `name` is without the slash. `arguments` is a hint such as `[DATE]`.
+    """
 
     name: str
     help: str = ""
     arguments: str = ""
     source: str = ""
-    """The file of the command, or empty."""
+    """The file of the command; empty if it has none."""
     completes: bool = False
-    """True if the session completes its arguments (`Session.complete`)."""
+    """True if the session can complete the command's arguments (`Session.complete`)."""
 
 
 class CommandsOffered(Payload):
-    """The slash commands of `owner` changed; `items` is the complete new list.
+    """The slash commands of `owner` changed. `items` is the complete new list.
 
     The owner is a plugin, `user` or `project` for Markdown files, or `mcp:NAME` for a server.
     """
@@ -31,9 +34,9 @@ class CommandsOffered(Payload):
 
 
 class CommandRan(Payload):
-    """A slash command of the engine ran; `display` is what it shows to the user.
+    """A slash command of the engine ran. `display` is shown to the user.
 
-    `sends`: it also sends a message to the agent.
+    `sends` is True if the command also sent a message to the agent.
     """
 
     kind: Literal["command.ran"] = "command.ran"

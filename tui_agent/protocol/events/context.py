@@ -1,4 +1,4 @@
-"""Events of the context: the contents of a request and how they were reduced."""
+"""Events of the context: the contents of a request, and how the contents were reduced."""
 
 from typing import Literal, TypeAlias
 
@@ -30,7 +30,7 @@ SectionName: TypeAlias = Literal[
 class Section(FrozenModel):
     """The size of one named section of a model request.
 
-    `chars` and `tokens` are measured as sent, `raw_chars` before any reduction.
+    `chars` and `tokens` are the size as sent; `raw_chars` is the size before any reduction.
     """
 
     name: SectionName
@@ -47,7 +47,7 @@ class Section(FrozenModel):
 class FragmentRecord(FrozenModel):
     """A piece of text that a middleware added to a request, as recorded in events.
 
-    `digest` is 16 hex digits of SHA-256; `section` is the part of the request that holds the piece.
+    `digest` is 16 hex digits of SHA-256. `section` is the section of the request that contains the piece.
     """
 
     id: str
@@ -57,7 +57,7 @@ class FragmentRecord(FrozenModel):
 
 
 class CountedMessage(FrozenModel):
-    """A message's token count, before it is corrected by the provider's counts. `seq` is the message's event."""
+    """A message's token count by our own tokenizer, without correction. `seq` is the message's event."""
 
     seq: int
     tokens: int
@@ -66,10 +66,10 @@ class CountedMessage(FrozenModel):
 class ContextPacked(Payload):
     """The contents and size of one request, recorded before it is sent.
 
-    `estimated` means that tui-agent counted the tokens, not the provider. `input_budget` is the maximum number of
-    tokens for the request. `window_inferred` means that `window` was inferred from the refusal of a longer request.
-    `counted_tokens` is the count of `tokenizer`; multiplied by a ratio learned from the provider's own counts, it
-    gives `total_tokens`. `added` are the messages that no earlier request contained.
+    `estimated` is True if tui-agent counted the tokens and not the provider. `input_budget` is the maximum number of
+    tokens for the request. `window_inferred` is True if `window` was inferred from the refusal of a longer request.
+    `counted_tokens` is the count of `tokenizer`. `total_tokens` is this count times a ratio that was computed from the
+    provider's own counts. `added` are the messages that no earlier request contained.
     """
 
     kind: Literal["context.packed"] = "context.packed"
@@ -92,9 +92,9 @@ class ContextPacked(Payload):
 
 
 class ContextWarned(Payload):
-    """The context reached one of the warning limits or, if `below` is set, fell below all limits after that.
+    """The context reached one of the warning limits. With the level `below`, it fell below all limits.
 
-    `fraction` is the share of the context window in use.
+    `fraction` is the share of the context window that is in use.
     """
 
     kind: Literal["context.warned"] = "context.warned"
@@ -105,9 +105,9 @@ class ContextWarned(Payload):
 class ContextWindowInferred(Payload):
     """A provider refused a request as too long and accepted a shorter one.
 
-    For the rest of the session, later runs too, `window` is used as the context window of the model `profile`, in
-    tokens. `refused_tokens` is the size of the shortest refused request in tokens. `stated_by_provider` means that the
-    provider stated the window; otherwise it is inferred.
+    From now on, also in later runs, `window` is used as the context window of the model `profile`, in tokens.
+    `refused_tokens` is the size of the shortest refused request in tokens. `stated_by_provider` is True if the provider
+    stated the window; otherwise the window is inferred.
     """
 
     kind: Literal["context.learnt"] = "context.learnt"
@@ -120,9 +120,9 @@ class ContextWindowInferred(Payload):
 class Truncation(FrozenModel):
     """A text that was shortened to fit the context window.
 
-    `label` describes the text for people; `raw_chars` and `chars` are its characters before and after. The context
-    keeps the beginning and end of the text (which may be shortened more later) and the id of `artifact`, which stores
-    the full text.
+    `label` describes the text for people. `raw_chars` and `chars` are its characters before and after. The context
+    contains the beginning and the end of the text (which may be shortened more later) and the id of `artifact`. The
+    artifact stores the full text.
     """
 
     label: str
@@ -143,12 +143,12 @@ class ContextTruncated(Payload):
 
 
 class ContextCompacted(Payload):
-    """A summary replaced the messages up to `through_seq`; `removed_seqs` are the seqs of the replaced messages.
+    """A summary replaced the messages up to `through_seq`. `removed_seqs` are the seqs of the replaced messages.
 
-    `request_id` is the model request that wrote the summary. If it is None, the summary was assembled from the log,
-    and `fault` gives the reason. `focus` is the topic that the summary should emphasise. `sections` describes the
-    agent's next request, which has `after_tokens` tokens in total. `shares` measures the user's own words in the
-    summary, and `truncations` lists texts that did not fit in full.
+    `request_id` is the model request that wrote the summary. If it is None, the summary was built from the log, and
+    `fault` gives the reason. `focus` is the topic that the summary should emphasise. `sections` describes the agent's
+    next request, which has `after_tokens` tokens in total. `shares` are the sizes of the user's words and of the other
+    text in the summary. `truncations` lists texts that did not fit in full.
     """
 
     kind: Literal["context.compacted"] = "context.compacted"
@@ -183,11 +183,11 @@ class ContextReduced(Payload):
 
 
 class ContextRestored(Payload):
-    """Messages that a compaction had removed were put back into the context.
+    """Messages that a compaction had removed were restored.
 
-    `seqs` are the messages; alternatively, `compaction` is the seq of the compaction event of which all messages were
-    restored. `sections` describes the agent's next request, which has `after_tokens` tokens in total. `added` are the
-    restored messages, identified by their original events.
+    `seqs` are the messages. If all messages of a compaction were restored, `compaction` is the seq of the compaction
+    event instead. `sections` describes the agent's next request, which has `after_tokens` tokens in total. `added` are
+    the restored messages, identified by their original events.
     """
 
     kind: Literal["context.restored"] = "context.restored"
@@ -199,7 +199,7 @@ class ContextRestored(Payload):
 
 
 class ContextPinned(Payload):
-    """The messages `seqs` were pinned: every later compaction keeps them verbatim.
+    """The messages `seqs` were pinned: every later summary contains them unchanged.
 
     If `pinned` is False, they were unpinned.
     """
@@ -212,7 +212,7 @@ class ContextPinned(Payload):
 class ContextStuck(Payload):
     """The context could not be reduced enough, or a summary had to be made without the model.
 
-    `automatic` means that automatic compaction continues in this turn.
+    `automatic` is True if automatic compaction continues in this turn.
     """
 
     kind: Literal["context.stuck"] = "context.stuck"
@@ -225,8 +225,8 @@ class MemoryUpdated(Payload):
     """Blocks of the task's working memory changed.
 
     `blocks` are new values of whole blocks. `removed` and `appended` are items removed from or appended to a block's
-    list; recorded this way, items of concurrent calls do not overwrite each other. The list of changed files and the
-    set of outdated facts are derived from `file.changed` events and not recorded here.
+    list. In this form, items of concurrent calls do not overwrite each other. The list of changed files and the set of
+    outdated facts are not recorded here, because they are derived from `file.changed` events.
     """
 
     kind: Literal["memory.updated"] = "memory.updated"
@@ -238,7 +238,8 @@ class MemoryUpdated(Payload):
 class RepomapBuilt(Payload):
     """The index of the repository map was built or refreshed.
 
-    `delay_reason` is set if the map was not ready in time: the next request is sent without it, a later one with it.
+    `delay_reason` is set if the map was not ready in time. The next request is then sent without the map, and a later
+    request contains it.
     """
 
     kind: Literal["repomap.built"] = "repomap.built"
@@ -250,9 +251,9 @@ class RepomapBuilt(Payload):
 
 
 class RepomapUsed(Payload):
-    """A repository map was rendered for a tool call or, if `injected`, for the model's next request.
+    """A repository map was rendered for a tool call, or for the model's next request (`injected`).
 
-    `text` is the injected map, and empty for a tool call.
+    `text` is the injected map. It is empty for a tool call.
     """
 
     kind: Literal["repomap.used"] = "repomap.used"

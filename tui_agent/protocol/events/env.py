@@ -11,10 +11,9 @@ LOCAL_ENVIRONMENT = "local"
 class EnvStarted(Payload):
     """An environment is ready.
 
-    `sandbox` is the name of the commands' sandbox; if it is empty, `no_sandbox_reason` gives the reason. `details` says
-    where commands run, if not on this machine: the image and the network of a container.
-    `exposed_variables` are environment variables with secrets that commands can see because the configuration allows
-    it.
+    `sandbox` is the name of the commands' sandbox. If it is empty, `no_sandbox_reason` gives the reason. If commands do
+    not run on this machine, `details` describes the container's image and network. `exposed_variables` are the names of
+    environment variables with secrets that commands can read because the configuration allows it.
     """
 
     kind: Literal["env.started"] = "env.started"
@@ -27,15 +26,15 @@ class EnvStarted(Payload):
 
     @property
     def workspace_sandbox(self) -> str:
-        """The sandbox's name if it keeps the promises of docs/sandbox.md, else empty.
+        """The sandbox's name if the sandbox keeps the promises of docs/sandbox.md; otherwise empty.
 
-        Only the local environment's sandbox does.
+        Only the local environment's sandbox keeps them.
         """
         return self.sandbox if self.environment == LOCAL_ENVIRONMENT else ""
 
 
 class EnvStopped(Payload):
-    """An environment was closed; `leftovers` counts processes that had to be killed."""
+    """An environment was closed. `leftovers` is the number of processes that had to be killed."""
 
     kind: Literal["env.stopped"] = "env.stopped"
     environment: str

@@ -8,9 +8,10 @@ from tui_agent.protocol.ids import CallId
 
 
 class TestFinished(Payload):
-    """A test run ended: `command` ran in `folder` of the workspace. A count is -1 if the output does not state it.
+    """A test run ended: `command` ran in `folder` of the workspace.
 
-    `part` is set if an evaluation ran the tests on the checkpoint after that part.
+    A count is -1 if the output does not state it. If an evaluation ran the tests on a checkpoint, `part` is the message
+    part after which the checkpoint was taken.
     """
 
     __test__ = False  # the name looks like a test class to pytest
@@ -29,9 +30,9 @@ class TestFinished(Payload):
 
 
 class VerifierFinished(Payload):
-    """The verifier of an evaluation case ended, with a reward of 1.0 or more if the case was solved.
+    """The verifier of an evaluation case ended. A reward of 1.0 or more means that the case was solved.
 
-    `fault` says why there is no valid reward; empty if there is one.
+    `fault` is the reason why there is no valid reward. It is empty if there is one.
     """
 
     kind: Literal["verifier.finished"] = "verifier.finished"
@@ -53,10 +54,10 @@ class EvalCaseStarted(Payload):
 class EvalScored(Payload):
     """The result of an evaluation case.
 
-    `agent`: the agent ended its work by itself. `patch`: files differ from their state before. `tests` and `verifier`
-    are null if the case has none, or if they could not run. `failure` is the category of the failure: model, policy,
-    tool, environment, engine, budget or verifier; empty on success. `instability`: the model's provider failed for a
-    while, so this says nothing about the agent.
+    `agent` is True if the agent ended its work by itself, and `patch` if files differ from their state before. `tests`
+    and `verifier` are null if the case has none, or if they could not run. `failure` is the category of the failure:
+    model, policy, tool, environment, engine, budget or verifier; empty on success. `instability` is True if the model's
+    provider failed for a while, so that the result says nothing about the agent.
     """
 
     kind: Literal["eval.scored"] = "eval.scored"

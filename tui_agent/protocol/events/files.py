@@ -13,7 +13,7 @@ MAX_PATHS_IN_EVENT = 200
 
 
 class FileRead(Payload):
-    """A tool read a file. `digest` is the hex SHA-256 of the full content; lines count from 1."""
+    """A tool read a file. `digest` is the hex SHA-256 of the full content. Lines count from 1."""
 
     kind: Literal["file.read"] = "file.read"
     path: str
@@ -29,7 +29,7 @@ class FileChanged(Payload):
     """A file was created (`before` is None), changed, or removed (`after` is None).
 
     `before` and `after` are digests of blobs. `path` is relative to the workspace, with `/`. `mode` is the permission
-    bits after the change. Blobs contain no secrets: if redaction changed the bytes, `before_sha256` and `after_sha256`
+    bits after the change. Blobs contain no secrets. If redaction changed the bytes, `before_sha256` and `after_sha256`
     are the hex SHA-256 of the file's original bytes.
     """
 
@@ -49,12 +49,12 @@ class FileChanged(Payload):
 
     @property
     def disk_sha256_before(self) -> str | None:
-        """The hex SHA-256 of the file's bytes before the change; None if there was no file or it was too large."""
+        """The hex SHA-256 of the file before the change. None if there was no file, or if it was too large."""
         return self.before_sha256 or self.before
 
     @property
     def disk_sha256_after(self) -> str | None:
-        """The hex SHA-256 of the file's bytes after the change; None as for `disk_sha256_before`."""
+        """The hex SHA-256 of the file after the change. None if there is no file, or if it is too large."""
         return self.after_sha256 or self.after
 
     @property
@@ -64,11 +64,11 @@ class FileChanged(Payload):
 
 
 class FolderChange(FrozenModel):
-    """The changed files in one folder of generated files, such as `.venv/`, as numbers without names.
+    """The number of changed files in a folder of generated files, such as `.venv/`. The files are not named.
 
-    `total` is the number of files in the folder that checkpoints contain. `removed` counts those of `files` that a
-    restore removed. `conflicts` counts further files that someone else also changed and that therefore stay as they
-    are.
+    `files` is the number of changed files; `total` is the number of files in the folder that checkpoints contain.
+    `removed` counts those of `files` that a restore removed. `conflicts` counts further files that someone else also
+    changed and that were not restored.
     """
 
     path: str
@@ -81,12 +81,11 @@ class FolderChange(FrozenModel):
 class CheckpointTaken(Payload):
     """The workspace's files were saved as `commit` in the session's `checkpoints.git`.
 
-    `part` is the index of the answer's part (such as a tool call) after which the checkpoint was taken; -1 is the state
+    `part` is the index of the message part (such as a tool call) after which the checkpoint was taken; -1 is the state
     before the session's first change. `author` is who changed `paths` since the previous checkpoint. `as_of_seq` is set
     if the turn had not changed anything yet: the files then count as those at that event, the last one before the turn.
-    At most
-    `MAX_PATHS_IN_EVENT` paths are listed; `unlisted_count` counts the rest. Files in generated folders are only
-    counted, in `folders`. `skipped` are short phrases about files that are not in the commit (too large, over the
+    At most `MAX_PATHS_IN_EVENT` paths are listed; `unlisted_count` counts the rest. Files in generated folders are only
+    counted, in `folders`. `skipped` are short phrases about files that are not in the commit (too large, or over the
     quota).
     """
 
@@ -103,9 +102,9 @@ class CheckpointTaken(Payload):
 
 
 class PlannedFileChange(FrozenModel):
-    """The planned change to one path when files are restored; `added` and `removed` count lines.
+    """The planned change to one path when files are restored. `added` and `removed` count lines.
 
-    `conflict` names who else changed the path, so that the user is asked first; empty if nobody did.
+    If someone else changed the path too, `conflict` says who, and the user is asked first. Otherwise it is empty.
     """
 
     path: str
@@ -116,9 +115,9 @@ class PlannedFileChange(FrozenModel):
 
 
 class CheckpointPlanned(Payload):
-    """A preview of restoring the files to the checkpoint at event `to_seq`; nothing was changed.
+    """A preview of restoring the files to the checkpoint at event `to_seq`. No file was changed.
 
-    `unavailable` gives the reason if files cannot be restored.
+    `unavailable` is the reason if files cannot be restored.
     """
 
     kind: Literal["checkpoint.planned"] = "checkpoint.planned"
@@ -143,11 +142,11 @@ class CheckpointRestoreStarted(Payload):
 
 
 class CheckpointRestored(Payload):
-    """Files were restored from the checkpoint `source`; `commit` is the workspace afterwards.
+    """Files were restored from the checkpoint `source`. `commit` has the workspace's files afterwards.
 
-    `commit` differs from `source` if some files were not restored: those in `skipped_paths` (also changed by someone
-    else) and files that the session never changed. `removed_count` counts the restored paths that no longer have a
-    file, `unlisted_skipped_count` the skipped paths that are not listed.
+    `commit` differs from `source` if some files were not restored: those in `skipped_paths`, which someone else also
+    changed, and files that the session never changed. `removed_count` counts the restored paths that have no file now.
+    `unlisted_skipped_count` counts skipped paths that are not listed.
     """
 
     kind: Literal["checkpoint.restored"] = "checkpoint.restored"
@@ -162,11 +161,14 @@ class CheckpointRestored(Payload):
 
     @property
     def kept_count(self) -> int:
-        """The number of files that were kept because someone else changed them, also in generated folders."""
+        """The number of files that were not restored because someone else changed them, including generated folders."""
         in_folders = sum(files for _, files in self.kept_folders)
         return len(self.skipped_paths) + self.unlisted_skipped_count + in_folders
 
     @property
     def kept_folders(self) -> tuple[tuple[str, int], ...]:
-        """Pairs of a generated folder and the number of files kept in it because someone else changed them."""
+        """Pairs of a generated folder and the number of its files that were not restored.
+
+        These files were also changed by someone else.
+        """
         return tuple((folder.path, folder.conflicts) for folder in self.folders if folder.conflicts)

@@ -1,4 +1,4 @@
-"""Events of hooks: decisions of a user's command or a plugin's function about tools, prompts, turns and sessions."""
+"""Events of hooks: answers of a user's command or a plugin's function about tools, prompts, turns and sessions."""
 
 from typing import Final, Literal, TypeAlias
 
@@ -22,16 +22,16 @@ HookDecision: TypeAlias = Literal["", "allow", "ask", "deny"]
 HookSource: TypeAlias = Literal["user", "project", "plugin"]
 
 HOOK_STOPPED: Final = "The hook was stopped because its event was cancelled."
-"""The fault of a hook that ended with what it was asked about."""
+"""The fault of a hook that was stopped because the call, prompt or turn it was asked about had ended."""
 
 
 class HookRan(Payload):
-    """A hook ended. `command` is the start of the configured command; for a plugin it is `plugin NAME`.
+    """A hook ended. `command` is the start of the configured command, or `plugin NAME` for a plugin.
 
-    `decision` is empty if the hook made none. With `arguments_changed`, `arguments` replace the call's arguments and
+    `decision` is empty if the hook made none. With `arguments_changed`, `arguments` replace the call's arguments, and
     `target` replaces the target in the call's row. `context` is text for the model. `fault` is the reason why the
-    hook's answer is ignored (it failed, timed out or printed an invalid answer); a tool call then needs the user's
-    approval.
+    hook's answer is ignored (it failed, timed out or printed an invalid answer). After a fault, a tool call needs the
+    user's approval.
     """
 
     kind: Literal["hook.ran"] = "hook.ran"

@@ -11,8 +11,8 @@ InstructionScope: TypeAlias = Literal["user", "project", "nested"]
 class InstructionFile(FrozenModel):
     """An instruction file as it was read.
 
-    `path` is relative to the workspace, or absolute for the user's own file. `sha256` is the digest of the file's
-    bytes; `tokens` is an estimate for `text`. `truncated` means that the file is longer than `text`.
+    `path` is relative to the workspace; the path of the user's own file is absolute. `sha256` is the digest of the
+    file. `tokens` is an estimate for `text`. `truncated` is True if the file is longer than `text`.
     """
 
     path: str
@@ -27,10 +27,9 @@ class InstructionFile(FrozenModel):
 class InstructionsLoaded(Payload):
     """The instruction files of an agent changed.
 
-    `files` are the new or changed files; `order` lists all of them, the outermost folder first; `notes` are sentences
-    about files that were left out. If `trigger` is `turn`, `files` are part of the agent's system prompt. If it is
-    `nested`, they are added to the conversation here, and the earlier text of the files in `removed` no longer
-    applies.
+    `files` are the new or changed files. `order` lists all files, outermost folder first. `notes` are sentences about
+    files that were left out. If `trigger` is `turn`, `files` are part of the agent's system prompt. If it is `nested`,
+    they are added to the conversation at this event, and the earlier text of the files in `removed` no longer applies.
     """
 
     kind: Literal["instructions.loaded"] = "instructions.loaded"
@@ -42,7 +41,7 @@ class InstructionsLoaded(Payload):
 
 
 class SkillRecord(FrozenModel):
-    """A skill: a folder with instructions for one kind of task. With a `fault` it is listed but cannot be used."""
+    """A skill: a folder with instructions for one kind of task. A skill with a `fault` is listed but cannot be used."""
 
     name: str
     description: str
@@ -52,7 +51,7 @@ class SkillRecord(FrozenModel):
 
 
 class SkillsLoaded(Payload):
-    """The session's list of skills changed; `skills` is the complete new list."""
+    """The session's list of skills changed. `skills` is the complete new list."""
 
     kind: Literal["skills.loaded"] = "skills.loaded"
     skills: tuple[SkillRecord, ...]

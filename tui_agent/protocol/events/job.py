@@ -7,21 +7,21 @@ from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.ids import CallId, JobId
 
 JobEnd: TypeAlias = Literal["exited", "stopped", "session", "failed", "lost"]
-"""How a job ended.
+"""The end of a job.
 
-- `exited`: by itself.
-- `stopped`: by the user or the agent.
-- `session`: with the session.
-- `failed`: it could not be started.
-- `lost`: with the program, which crashed.
+- `exited`: the command ended by itself.
+- `stopped`: the user or the agent stopped the job.
+- `session`: the session ended.
+- `failed`: the command could not be started.
+- `lost`: the program that ran the job crashed.
 """
 
 JobStopper: TypeAlias = Literal["", "user", "agent", "rewind"]
-"""Who stopped a job; `rewind`: an undo of the turn that started it, or another move to an earlier event."""
+"""Who stopped a job. `rewind` means an undo, or another move to an event before the job's start."""
 
 
 class JobStarted(Payload):
-    """A job is about to start: this event is stored before the command runs. `cwd` is relative to the workspace."""
+    """A job is about to start. This event is stored before the command runs. `cwd` is relative to the workspace."""
 
     kind: Literal["job.started"] = "job.started"
     job_id: JobId
@@ -31,9 +31,10 @@ class JobStarted(Payload):
 
 
 class JobProgress(Payload):
-    """New output of a background job, to append to the earlier output. Of very long output, only samples are recorded.
+    """New output of a background job, to append to the earlier output.
 
-    `size` is the number of bytes that the job has printed so far, recorded or not.
+    Of very long output, only samples are recorded. `size` is the number of bytes that the job has printed so far,
+    including bytes that were not recorded.
     """
 
     kind: Literal["job.progress"] = "job.progress"
@@ -45,8 +46,8 @@ class JobProgress(Payload):
 class JobFinished(Payload):
     """A background job ended. `output` is the newest part of its output.
 
-    `dropped_bytes` counts the earlier bytes of output that are missing from `output`. `stopped_by` is set if `end` is
-    `stopped`. `message` is the reason why the job could not start, or a note of the sandbox.
+    `dropped_bytes` counts the earlier bytes that are missing from `output`. `stopped_by` is set if `end` is `stopped`.
+    `message` is the reason why the job could not start, or a note of the sandbox.
     """
 
     kind: Literal["job.finished"] = "job.finished"

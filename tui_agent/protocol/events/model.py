@@ -26,8 +26,9 @@ FaultKind: TypeAlias = Literal[
 ]
 """Kind of a provider's error.
 
-`rate_limit`, `overloaded`, `server_error`, `transport`, `timeout`, `cut` and `empty` are transient and retried; the
-rest are not. `server_error` is an HTTP status of 500 or more; `transport` is a server that cannot be reached.
+The kinds `rate_limit`, `overloaded`, `server_error`, `transport`, `timeout`, `cut` and `empty` are temporary, and the
+request is retried. Other kinds are not retried. `server_error` is an HTTP status of 500 or more. `transport` means that
+the server cannot be reached.
 """
 
 Purpose: TypeAlias = Literal["answer", "compaction"]
@@ -38,8 +39,8 @@ FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "refusal"]
 class ModelRequested(Payload):
     """A request is about to be sent to a model.
 
-    The `context.packed` event with the same `request_id` describes its contents. `summarises` is set for a summary
-    (`purpose` is `compaction`): the agent whose history is summarised, and to which the cost is added.
+    The `context.packed` event with the same `request_id` describes the contents. For a summary (`purpose` is
+    `compaction`), `summarises` is the agent whose history is summarised; the cost is added to that agent.
     """
 
     kind: Literal["model.requested"] = "model.requested"
@@ -56,10 +57,11 @@ class ModelRequested(Payload):
 
 
 class ModelDelta(Payload):
-    """A piece of a streaming answer. The model's chunks are merged for 50 ms, or up to 2 KB, before they are recorded.
+    """A piece of a streaming answer.
 
-    `part_index` is the index of the part within the answer. A tool call's arguments are recorded as one text when the
-    answer is complete, because secrets in them cannot be recognised earlier.
+    The model's chunks are merged for 50 ms, or up to 2 KB, before they are recorded. `part_index` is the index of the
+    part in the answer. A tool call's arguments are recorded as one text when the answer is complete, because secrets in
+    them cannot be recognised earlier.
     """
 
     kind: Literal["model.delta"] = "model.delta"
@@ -72,11 +74,11 @@ class ModelDelta(Payload):
 
 
 class ModelResponded(Payload):
-    """A complete answer of a model, after the provider's own finish signal. Its parts are numbered from `first_part`.
+    """A complete answer of a model. Its parts are numbered from `first_part`.
 
     `cost_usd` is None if no price is known. Times are in milliseconds since the request. `author` is `agent` for text
-    and calls that an agent produced without a model: then there was no request and no cost. An answer in the output of an
-    agent's program has no request either.
+    and calls that an agent produced without a model; these have no request and no cost. An answer of an agent's program
+    has no request either.
     """
 
     kind: Literal["model.responded"] = "model.responded"
@@ -93,7 +95,7 @@ class ModelResponded(Payload):
 
 
 class ModelRetried(Payload):
-    """A model request failed for a transient reason and is sent a second time after `wait_s` seconds.
+    """A model request failed for a temporary reason and is sent again after `wait_s` seconds.
 
     The partial answer is discarded.
     """
@@ -108,9 +110,10 @@ class ModelRetried(Payload):
 
 
 class ModelFailed(Payload):
-    """A model request failed and is not retried. `partial` is the text received before that, for display only.
+    """A model request failed and is not retried. `partial` is the text received before the failure, for display only.
 
-    `window` is the model's context window as stated by a provider that refused the request as too long (0: not stated).
+    `window` is the model's context window, if a provider that refused the request as too long stated it (0: not
+    stated).
     """
 
     kind: Literal["model.failed"] = "model.failed"

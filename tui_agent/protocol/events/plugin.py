@@ -10,15 +10,15 @@ from tui_agent.protocol.events.base import Payload
 MCP_OWNER = "mcp:"
 """Prefix of the field `plugin` in events of an MCP server; the server's name follows."""
 RESOURCES = "resource:"
-"""Prefix of a contribution of an MCP server that offers resources; the server's name follows."""
+"""Prefix of a contribution of an MCP server that offers resources. The server's name follows."""
 NEEDS_LOGIN = "Needs login: "
-"""Start of the message of an MCP server that wants a login; the command for it follows."""
+"""Start of the message of an MCP server that needs a login. The login command follows."""
 
 
 SettingKind: TypeAlias = Literal["switch", "choice", "number", "text", "table", "key"]
 """How a setting is edited.
 
-A `table` is edited in the file; a `key` is a secret such as an API key, which is never in a settings file.
+A `table` is edited in the file. A `key` is a secret such as an API key, which is never stored in a settings file.
 """
 
 
@@ -30,16 +30,16 @@ class SettingInfo(FrozenModel):
     kind: SettingKind
     choices: tuple[str, ...] = ()
     default: JsonValue = None
-    """The value if the user sets none. For a `key`: True if the key has a value."""
+    """The value that is used if the user sets none. For a `key`, True if the key has a value."""
 
 
 class PluginLoaded(Payload):
-    """A plugin was loaded from `source`, or an MCP server is ready (plugin `mcp:NAME`, source `mcp`); `contributions`
-    names what it registered, such as `tool:read_file`.
+    """A plugin was loaded from `source`, or an MCP server is ready (plugin `mcp:NAME`, source `mcp`).
 
-    `settings` are those in its table `[plugins.NAME]` of config.toml, and its keys. `while_running` means that the
-    plugin was loaded during the session because its files are new or changed. `left_out` has a sentence for each tool or
-    prompt that an MCP server describes wrongly, and that is therefore not offered.
+    `contributions` are the things that it registered, such as `tool:read_file`. `settings` are the settings in its
+    table `[plugins.NAME]` of config.toml, and its keys. `while_running` is True if the plugin was loaded during the
+    session because its files are new or changed. `left_out` has a sentence for each tool or prompt that is not offered
+    because the MCP server describes it wrongly.
     """
 
     kind: Literal["plugin.loaded"] = "plugin.loaded"
@@ -53,14 +53,14 @@ class PluginLoaded(Payload):
 
 
 class PluginUnloaded(Payload):
-    """A plugin was removed or disabled while the session ran; what it registered is no longer used."""
+    """A plugin was removed or disabled during the session. Its tools and other contributions are no longer used."""
 
     kind: Literal["plugin.unloaded"] = "plugin.unloaded"
     plugin: str
 
 
 class PluginFailed(Payload):
-    """A plugin could not be loaded or raised an error; the session continues without it."""
+    """A plugin could not be loaded, or raised an error. The session continues without it."""
 
     kind: Literal["plugin.failed"] = "plugin.failed"
     plugin: str
@@ -69,19 +69,22 @@ class PluginFailed(Payload):
 
     @property
     def title(self) -> str:
-        """The plugin or MCP server by its name, for a sentence."""
+        """The name of the plugin or MCP server, for a sentence."""
         server = self.plugin.removeprefix(MCP_OWNER)
         return f"plugin {server}" if server == self.plugin else f"MCP server {server}"
 
     @property
     def login_command(self) -> str:
-        """The command for the login that an MCP server wants; empty if it failed for another reason."""
+        """The login command of an MCP server that needs a login. Empty if the server failed for another reason."""
         is_server = self.plugin.startswith(MCP_OWNER) and self.message.startswith(NEEDS_LOGIN)
         return self.message.removeprefix(NEEDS_LOGIN) if is_server else ""
 
 
 class PluginEvent(Payload):
-    """A plugin's own event under its own name; `version` is the version of the data's format."""
+    """An event that a plugin defines, with the plugin's own name for it.
+
+    `version` is the version of the data's format.
+    """
 
     kind: Literal["plugin.event"] = "plugin.event"
     plugin: str

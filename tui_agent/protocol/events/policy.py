@@ -1,4 +1,4 @@
-"""Events of permissions: requests to the user and every decision, automatic ones too."""
+"""Events of permissions: requests to the user, and every decision, including automatic ones."""
 
 from typing import Literal, TypeAlias
 
@@ -12,8 +12,8 @@ from tui_agent.protocol.settings import PolicyName
 Reach: TypeAlias = Literal["once", "session", "always", "everywhere"]
 """The calls that an answer to an approval allows.
 
-These are the one call in question (`once`), or all calls that the rule matches: in this session (`session`), in this
-workspace (`always`), or in every workspace (`everywhere`).
+`once` allows only the call in question. The others allow all calls that the rule matches: in this session (`session`),
+in this workspace (`always`), or in every workspace (`everywhere`).
 """
 Rerun: TypeAlias = Literal["", "outside", "with_files"]
 
@@ -22,7 +22,7 @@ class PermissionChoice(FrozenModel):
     """An answer that an approval offers, with the rule that the answer would add.
 
     A rule for `always` may be saved `everywhere` instead. `unavailable_reason` is the reason if the answer is not
-    `offered`. `wider_rule` is a rule that the user may save instead, e.g. for all tools of an MCP server.
+    offered. `wider_rule` is a wider rule that the user may save instead, e.g. for all tools of an MCP server.
     """
 
     reach: Reach
@@ -35,7 +35,7 @@ class PermissionChoice(FrozenModel):
 class CommandEffect(FrozenModel):
     """A short description of one effect: the verb `verb` (`writes`, `network`) and its object `target`.
 
-    `risky` means that it does more than read the workspace or run its code.
+    `risky` is True if the effect is more than reading the workspace or running the workspace's code.
     """
 
     verb: str
@@ -46,7 +46,7 @@ class CommandEffect(FrozenModel):
 class CommandEffects(FrozenModel):
     """The effects of one simple command in a command line.
 
-    `command` names the command, and `classes` are the policy's classes for it.
+    `command` is the command's name. `classes` are the policy's classes for the command.
     """
 
     command: str
@@ -57,14 +57,13 @@ class CommandEffects(FrozenModel):
 class PermissionRequested(Payload):
     """A tool call needs the user's decision.
 
-    `preview` shows exactly what will run or change; `risk` is one sentence or empty.
-
-    `commands` are the simple commands of the command line in order, as the policy judged them; empty if no command
-    runs. `time_limit_s` is the maximum run time. `sandbox` is the name of the sandbox, or empty; `environment` that of the
-    environment, if the command does not run on this machine. `rule_error` says what
-    is wrong with `rejected_rule`, which the user wrote when first asked about this call. `rerun` is set if the call ran
-    and the sandbox refused what `reason` says. The call would then run a second time: outside the sandbox, or in it
-    with the files that it needs.
+    `preview` shows exactly what will run or change. `risk` is one sentence, or empty. `commands` are the simple
+    commands of the command line in order, as the policy judged them; empty if no command runs. `time_limit_s` is the
+    maximum run time. `sandbox` is the name of the sandbox; empty if there is none. `environment` is the name of the
+    environment if the command does not run on this machine. `rejected_rule` is the rule that the user wrote when first
+    asked about this call, and `rule_error` is what is wrong with it. `rerun` is set if the call ran and the sandbox
+    refused what `reason` describes. The call would then run again: outside the sandbox, or in the sandbox with the
+    files that it needs.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"
@@ -89,7 +88,7 @@ class PermissionRequested(Payload):
     rerun: Rerun = ""
 
     def choice_for(self, reach: Reach) -> PermissionChoice | None:
-        """Return the choice with this reach, or None if there is none.
+        """Return the choice with this reach. Return None if there is no such choice.
 
         For `everywhere`, this is the choice `always`, whose rule may be saved for every workspace.
         """
@@ -112,10 +111,11 @@ class PermissionRevoked(Payload):
 
 
 class PermissionDecided(Payload):
-    """A tool call was allowed or denied; this event is stored before the call starts.
+    """A tool call was allowed or denied. This event is stored before the call starts.
 
-    `rule` applies in this session and its forks if `reach` is `session` or it begins with `OPENS_FILES`. Any other rule is
-    saved in policy.toml, which says where it applies. `message` is the user's note to the model.
+    `rule` applies in this session and its forks if `reach` is `session` or if the rule begins with `OPENS_FILES`. Any
+    other rule is saved in policy.toml with the workspace to which it applies. `message` is the user's note to the
+    model.
     """
 
     kind: Literal["permission.decided"] = "permission.decided"

@@ -11,11 +11,11 @@ from tui_agent.protocol.settings import BudgetUse, ContextMode, Effort, ModelInf
 
 
 class SessionStarted(Payload):
-    """The session started. This is event 0; it is recorded again if that line becomes unreadable.
+    """The session started. This is event 0. If its line becomes unreadable, the event is recorded again.
 
-    `workspace` is an absolute path; `product` is the writing program with its version. The policy denies every tool
-    that is not in `allowed_tools` (null: none is denied). `without` names what the session runs without, such as
-    `tool:grep` or `section:repo_map`.
+    `workspace` is an absolute path. `product` is the writing program with its version. If `allowed_tools` is set, the
+    policy denies every other tool. `without` lists tools and features that are turned off, such as `tool:grep` or
+    `section:repo_map`.
     """
 
     kind: Literal["session.started"] = "session.started"
@@ -28,9 +28,10 @@ class SessionStarted(Payload):
 
 
 class SessionTitled(Payload):
-    """The session got a name.
+    """The session got a title.
 
-    `titled_by`: `auto` is the beginning of its first message, `answer` the first sentence of its first answer.
+    If `titled_by` is `auto`, the title is the beginning of the first message; if it is `answer`, the first sentence of
+    the first answer.
     """
 
     kind: Literal["session.titled"] = "session.titled"
@@ -41,9 +42,9 @@ class SessionTitled(Payload):
 class ForkChange(FrozenModel):
     """The changes that a fork makes to its parent's state. Empty or null fields change nothing.
 
-    `workspace` is the folder that the fork works in. `model` (a name that `SetModel` accepts), `reasoning_effort` and
-    `context_mode` are set when the fork is first opened (`settings.changed`); then the open call `call_id` gets
-    `result` as its answer (`tool.finished`). `message` is the text that `ContinueTurn` submits; the fork starts before
+    `workspace` is the folder in which the fork works. `model` (a name that `SetModel` accepts), `reasoning_effort` and
+    `context_mode` are set when the fork is first opened (`settings.changed`). Then the open call `call_id` gets
+    `result` as its result (`tool.finished`). `message` is the text that `ContinueTurn` submits. The fork starts before
     the message that this text replaces.
     """
 
@@ -59,7 +60,7 @@ class ForkChange(FrozenModel):
 class SessionForked(Payload):
     """This session is a fork: it continues the log of `parent_session`, up to and including event `at_seq`.
 
-    `parent_crc` is the checksum of the line with that event. `changes` apply from here on.
+    `parent_crc` is the checksum of the line with that event. `changes` apply from this event on.
     """
 
     kind: Literal["session.forked"] = "session.forked"
@@ -70,9 +71,9 @@ class SessionForked(Payload):
 
 
 class WorkspaceMoved(Payload):
-    """The session continues in another folder because its own was moved or removed.
+    """The session continues in another folder because its folder was moved or removed.
 
-    Paths in events stay relative to the workspace.
+    Paths in events are still relative to the workspace.
     """
 
     kind: Literal["session.workspace_moved"] = "session.workspace_moved"
@@ -81,7 +82,7 @@ class WorkspaceMoved(Payload):
 
 
 class RevertedHunk(FrozenModel):
-    """A hunk of a recorded file change that was reverted; the fields are those of the command `RevertHunk`."""
+    """A hunk of a recorded file change that was reverted. The fields are those of the command `RevertHunk`."""
 
     path: str
     before: str | None
@@ -92,13 +93,14 @@ class RevertedHunk(FrozenModel):
 class SessionHeadMoved(Payload):
     """The session moved to an earlier event: the branch continues from `to_seq`. Later events stay in the log.
 
-    The envelope's `parent` of this event is `to_seq` itself. `from_seq` is the previous end of the branch, so that
-    the move can be undone. `parts`, `turn`, `iteration` and `agents` (delegates started) are the session's counts so
-    far, so that no number is used twice. `used` is the used part of the budgets, which the move does not give back.
-    `files` is True if the workspace is restored too (`checkpoint.restored` follows). With the reasons `hunk` and
-    `files`, only files changed: `to_seq` is the event just before, and `from_seq` the event before the changes.
-    `hunk` is the reverted hunk. `redone` is the reason of the move that a redo undoes, and `restored_turns` the
-    number of turns that it brings back.
+    The envelope's `parent` of this event is `to_seq`. `from_seq` is the previous end of the branch, so that the move
+    can be undone. `parts`, `turn`, `iteration` and `agents` (delegates started) are the session's counts so far, so
+    that no number is used twice. `used` is the used part of the budgets, which a move does not reduce. `files` is True
+    if the workspace is restored too (`checkpoint.restored` follows).
+
+    With the reasons `hunk` and `files`, only files changed: `to_seq` is the event just before this one, and `from_seq`
+    the event before the changes. `hunk` is the reverted hunk. `redone` is the reason of the move that a redo reverses,
+    and `restored_turns` the number of turns that the redo restores.
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"
@@ -142,13 +144,13 @@ TrajectoryEnd: TypeAlias = Literal[
 
 
 class SessionEnded(Payload):
-    """The task of a session ended, recorded by the client that ended it: an evaluation, or `tui-agent run`.
+    """The task of a session ended. The client that ended it records this event: an evaluation, or `tui-agent run`.
 
-    `solved` and `unsolved` are the result of tests and verifier after the agent ended its work; `finished` says that
-    nothing checked it. `agent_error` is a failure of the model, the engine or the policy, and `env_error` one of files,
-    processes, tests or verifier. A process that is killed records no end. A later turn goes on with the task, and the
-    newest end counts. The app, the browser and editors record none, because their user may go on; `run.finished` says
-    that a process closed the session.
+    `solved` and `unsolved` are the result of tests and a verifier after the agent ended its work. `finished` means that
+    nothing checked the result. `agent_error` is a failure of the model, the engine or the policy. `env_error` is a
+    failure of files, processes, tests or the verifier. A process that is killed records no end. A later turn continues
+    the task; the newest end counts. The app, the browser and editors record no end, because their user may continue.
+    `run.finished` says that a process closed the session.
     """
 
     kind: Literal["session.ended"] = "session.ended"
@@ -156,7 +158,7 @@ class SessionEnded(Payload):
 
 
 class RunStarted(Payload):
-    """A process opened the session. `client` is the kind of client that controls it."""
+    """A process opened the session. `client` is the kind of client that controls this process."""
 
     kind: Literal["run.started"] = "run.started"
     run_id: RunId
@@ -167,7 +169,10 @@ class RunStarted(Payload):
 
 
 class RunResumed(Payload):
-    """A process continued a session with history. `closed_calls` counts calls that the previous process left open."""
+    """A process continued a session that has a history.
+
+    `closed_calls` counts calls that the previous process left open.
+    """
 
     kind: Literal["run.resumed"] = "run.resumed"
     run_id: RunId
@@ -185,7 +190,7 @@ class RunFinished(Payload):
 
 
 class SettingsChanged(Payload):
-    """One setting changed. `key` is a field of `SessionSettings`; values are JSON."""
+    """One setting changed. `key` is a field of `SessionSettings`. Values are JSON."""
 
     kind: Literal["settings.changed"] = "settings.changed"
     key: Literal["model", "policy", "agent", "context_mode", "repo_map", "map_options", "budgets"]
@@ -197,7 +202,7 @@ class SettingsChanged(Payload):
 class CommandRejected(Payload):
     """A command was rejected.
 
-    `reason` and `hint` are sentences for the user. `limit` is set if the session reached that limit.
+    `reason` and `hint` are sentences for the user. `limit` is set if the session reached a limit.
     """
 
     kind: Literal["command.rejected"] = "command.rejected"
@@ -218,10 +223,11 @@ class ErrorRaised(Payload):
 
 
 class LogRepaired(Payload):
-    """On opening, a torn tail was moved to `side_file`, or bad lines in the middle were skipped.
+    """The log was repaired when it was opened.
 
-    With `rewritten`, the log's file was removed or replaced while it was open; the log was written again, and
-    a file found in its place is now `side_file`.
+    An incomplete tail was moved to `side_file`, or bad lines in the middle were skipped. With `rewritten`, the log's
+    file was removed or replaced while it was open. The log was then written again, and a file that was found in its
+    place is now `side_file`.
     """
 
     kind: Literal["log.repaired"] = "log.repaired"

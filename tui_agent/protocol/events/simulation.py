@@ -10,9 +10,10 @@ Viewer: TypeAlias = Literal["user", "agent", "orchestrator", "system"]
 
 
 class SimulationMessage(Payload):
-    """A message of a simulation, and the viewers that see it. `reasoning` is shown to its author and to no other participant.
+    """A message of a simulation, and the viewers that see it.
 
-    `action` is a command of the simulated user, or the agent's calls; `response` is what was said, or printed.
+    `reasoning` is shown to its author and to no other participant. `action` is a command of the simulated user, or the
+    agent's calls. `response` is the spoken text, or the printed output.
     """
 
     kind: Literal["simulation.message"] = "simulation.message"

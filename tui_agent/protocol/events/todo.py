@@ -1,4 +1,4 @@
-"""Events of the task list: a tree of items, each linked to its `parent` and in one of five states."""
+"""Events of the todo list: a tree of items, each with a `parent` and in one of five states."""
 
 from typing import Literal, TypeAlias
 
@@ -9,7 +9,7 @@ TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "abandone
 
 
 class TodoItem(FrozenModel):
-    """One item of the task list. `id` is unique in the list; `parent` is the id of another item, or None."""
+    """One item of the todo list. `id` is unique in the list. `parent` is the id of another item, or None."""
 
     id: str
     content: str
@@ -18,7 +18,7 @@ class TodoItem(FrozenModel):
 
 
 class TodoUpdated(Payload):
-    """The task list changed. `items` is the complete list in order; at most one item is in progress."""
+    """The todo list changed. `items` is the complete list in order. At most one item is in progress."""
 
     kind: Literal["todo.updated"] = "todo.updated"
     items: tuple[TodoItem, ...]

@@ -28,9 +28,9 @@ class ToolCalled(Payload):
 
 
 class ToolStarted(Payload):
-    """A tool call is about to run: this event is stored before its side effects.
+    """A tool call is about to run. This event is stored before the call's side effects.
 
-    With `delegates`, another agent does the work; that agent begins with `agent.spawned` as soon as the limit of
+    With `delegates`, another agent does the work. That agent begins with `agent.spawned` as soon as the limit of
     parallel delegates allows.
     """
 
@@ -53,12 +53,13 @@ class ToolProgress(Payload):
 
 
 class ToolFinished(Payload):
-    """A tool call ended, with the result for the model (part index `part`).
+    """A tool call ended. The event has the result for the model (part index `part`).
 
     `part` is None if the call never ran and the engine only closes it (stopped, lost). `summary` is the outcome in a
-    few words for the row on screen (`61 lines`, `exit 1`, `denied: rule …`). `full_output` is the full output if
-    `content` is a preview; `artifact` stores it for `read_file` and `grep`. `data` is the tool's own JSON. `environment` is
-    True if files or processes failed (a full disk, a program that cannot start), not the tool.
+    few words for the row on the screen (`61 lines`, `exit 1`, `denied: rule …`). If `content` is only a preview,
+    `full_output` is the full output; `artifact` stores it for `read_file` and `grep`. `data` is JSON that the tool
+    defines. `environment` is True if files or processes failed (a full disk, a program that cannot start), and not the
+    tool.
     """
 
     kind: Literal["tool.finished"] = "tool.finished"

@@ -1,4 +1,4 @@
-"""Events of turns, iterations, and messages of the user."""
+"""Events of turns and iterations, and of the user's messages, commands and answers."""
 
 from typing import Literal, TypeAlias
 
@@ -29,9 +29,9 @@ ShellEnd: TypeAlias = Literal["exited", "interrupted", "timeout", "failed", "los
 class UserMessageReceived(Payload):
     """The session received a message that starts a turn. `source` says where the message came from.
 
-    `to_agent` is the named agent that the user delegated the task to; empty for the session's own agent. `mentions` are
-    the files and symbols mentioned in the text, as they were when it was sent. `command` is the slash command that gave
-    the text, as typed; `shell` are the commands that the agent runs first.
+    `to_agent` is the named agent to which the user delegated the task; empty for the session's own agent. `mentions`
+    are the files and symbols mentioned in the text, as they were when it was sent. `command` is the slash command that
+    produced the text, as typed. `shell` are commands that the agent runs first.
     """
 
     kind: Literal["user.message"] = "user.message"
@@ -46,7 +46,10 @@ class UserMessageReceived(Payload):
 
 
 class UserQueued(Payload):
-    """The user queued a message to be sent when the running turn ends. `command` is the slash command that gave it."""
+    """The user queued a message to be sent when the running turn ends.
+
+    `command` is the slash command that produced the message.
+    """
 
     kind: Literal["user.queued"] = "user.queued"
     queue_id: RequestId
@@ -56,7 +59,7 @@ class UserQueued(Payload):
 
 
 class UserUnqueued(Payload):
-    """A queued message left the queue unsent.
+    """A queued message was removed from the queue without being sent.
 
     The user removed it, or moved the session to an event before the message was queued.
     """
@@ -68,7 +71,7 @@ class UserUnqueued(Payload):
 class UserSteered(Payload):
     """The user added a message to the running turn. The next request contains it, after the results of open calls.
 
-    `command` is the slash command that gave the text.
+    `command` is the slash command that produced the text.
     """
 
     kind: Literal["user.steered"] = "user.steered"
@@ -79,7 +82,7 @@ class UserSteered(Payload):
 
 
 class UserShellStarted(Payload):
-    """A command that the user typed after `!` started. Such commands run one at a time, never during a turn."""
+    """A command that the user typed after `!` started. Such commands run one at a time, and never during a turn."""
 
     kind: Literal["user.shell_started"] = "user.shell_started"
     command: str
@@ -87,7 +90,7 @@ class UserShellStarted(Payload):
 
 
 class UserShellProgress(Payload):
-    """New output of a command that the user typed after `!`, merged like a tool's output.
+    """New output of a command that the user typed after `!`. The output is merged like a tool's output.
 
     Of very long output, only samples are recorded.
     """
@@ -97,11 +100,11 @@ class UserShellProgress(Payload):
 
 
 class UserShellFinished(Payload):
-    """A command that the user typed after `!` ended; `hidden` (`!!`) keeps it out of the model's context.
+    """A command that the user typed after `!` ended. If it is `hidden` (`!!`), its output is not sent to the model.
 
-    `output` is what the model reads. If that is shortened, `full_output` is all that was kept of the output.
-    `exit_code` is None if the command did not exit by itself. `end` is how it ended: `interrupted` by the user,
-    `timeout`, `failed` to start, or `lost` when the program that ran it crashed.
+    `output` is the text for the model. If it is shortened, `full_output` is all output that was kept. `exit_code` is
+    None if the command did not exit by itself. `end` is `interrupted` (by the user), `timeout`, `failed` (to start), or
+    `lost` (the program that ran the command crashed).
     """
 
     kind: Literal["user.shell_finished"] = "user.shell_finished"
@@ -115,9 +118,9 @@ class UserShellFinished(Payload):
 
 
 class TurnStarted(Payload):
-    """A turn started; `turn` counts from 1.
+    """A turn started. `turn` counts from 1.
 
-    `is_continuation` means that no new message started the turn: the model continues from the history.
+    `is_continuation` is True if no new message started the turn, so that the model continues from the history.
     """
 
     kind: Literal["turn.started"] = "turn.started"
@@ -136,9 +139,9 @@ class TurnFinished(Payload):
 
 
 class IterationStarted(Payload):
-    """An iteration started: one call of `Agent.step` and the tool calls it requests.
+    """An iteration started: one call of `Agent.step` and the tool calls that it requests.
 
-    `iteration` counts from 1 over the whole session, `local_iteration` within the agent's task.
+    `iteration` counts from 1 over the whole session. `local_iteration` counts within the agent's task.
     """
 
     kind: Literal["iteration.started"] = "iteration.started"
@@ -157,7 +160,7 @@ class IterationFinished(Payload):
 
 
 class QuestionAsked(Payload):
-    """The agent asked the user. A `plan` question shows a plan to approve, edit or refuse."""
+    """The agent asked the user a question. A `plan` question shows a plan to approve, edit or refuse."""
 
     kind: Literal["question.asked"] = "question.asked"
     question_id: RequestId
@@ -169,7 +172,7 @@ class QuestionAsked(Payload):
 class QuestionAnswered(Payload):
     """The user answered the agent's question with `answer` (for a plan, the edited plan).
 
-    `choice` is the index of the chosen option, or None for free text.
+    `choice` is the index of the chosen option. It is None for free text.
     """
 
     kind: Literal["question.answered"] = "question.answered"
