@@ -85,7 +85,7 @@ async def test_a_command_that_only_reads_runs_without_a_question() -> None:
         asked, decided, told, _ = await run_in_sandbox(base, READS)
     assert asked == []
     assert [(each.decision, each.rule_id) for each in decided] == [("allow", "sandbox.try")]
-    assert "it is not known what ./look.sh does; it is tried read-only" in decided[0].reason
+    assert "it is not known what ./look.sh does; the command is tried read-only" in decided[0].reason
     assert told.endswith("\na")
 
 

@@ -98,7 +98,7 @@ def _part_texts(part: ModelPart) -> list[str]:
 def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
     """Return the section of each message. Tool results after the user's newest message are recent observations.
 
-    `carried` is the text with which an earlier session is continued; empty if there is none.
+    `carried` is the summary of an earlier session with which this session continues; empty if there is none.
     """
     newest = max((index for index, message in enumerate(messages) if _starts_turn(message)), default=-1)
     return [

@@ -298,7 +298,7 @@ class _LineRange:
         """Return the mention with as many lines as fit into `room` characters."""
         attributes = f"path={_quote(self.mention.path)}"
         if room < min(MIN_FILE_CHARS, sum(len(line) + 1 for line in self.lines)):
-            note = "[left out: no room beside the other files; use read_file]"
+            note = "[left out: the other files fill the available room; use read_file]"
             text = f"<file {attributes}>\n{note}\n</file>"
             return _with_tokens(self.mention.model_copy(update={"truncated": True, "text": text}))
         shown, end = _limit_lines(self.lines, 1, len(self.lines), room)

@@ -76,7 +76,7 @@ def required_blocks(facts: Facts, text: Text) -> list[SummaryBlock]:
         _whole_block("The plan", _plan(facts, calls), 0.05, "the plan"),
         _line_block(FAILING_TITLE, [f"- {name}" for name in facts.failing], 0.08, "tests that fail"),
         changed,
-        _optional_block("The newest tests", _failed_tests(facts, calls, text), 0.03),
+        _optional_block("The newest test run", _failed_tests(facts, calls, text), 0.03),
         read,
         _optional_block("Outputs for read_file and grep", artifacts, 0.02),
     ]

@@ -160,7 +160,7 @@ class Hooks:
     ) -> HookVerdict:
         """Run the hooks of an event. The caller must `record` the answers.
 
-        If the event comes before something, a hook that denies ends the run.
+        If a hook of a `before_…` event denies, the later hooks do not run.
         """
         hook_verdict = NO_VERDICT
         for hook in self._hooks_for(event, _subject(facts, call)):

@@ -34,8 +34,8 @@ _MIN_GENERATED_CHARS = 16
 def is_secret_variable(name: str, value: str) -> bool:
     """Return True if the value of an environment variable is a secret.
 
-    The name decides if it always means a secret. If it only may mean a secret (`BW_SESSION`, but also
-    `DESKTOP_SESSION`), the value must look generated.
+    Some names always mean a secret. Other names only may mean a secret (`BW_SESSION`, but also `DESKTOP_SESSION`); for
+    these, the value must look generated.
     """
     if name in _FOLDER_VARIABLES:
         return False

@@ -161,7 +161,11 @@ def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: Blo
         return closed
     answered = replace_call_result(recorder, forked)
     closed = close_calls(
-        recorder, crashed=True, why="the session was forked at this point", lost_message=_FORKED_CALL, printed=printed
+        recorder,
+        crashed=True,
+        why="the session was forked at this point",
+        lost_message=_FORKED_CALL,
+        printed=printed,
     )
     close_requests(recorder, {})
     return answered + closed

@@ -222,7 +222,7 @@ async def test_that_the_map_is_not_there_yet_is_said_once() -> None:
     assert (
         said
         == [
-            "Sent without the repository map, which was not ready after 3.0 s. A later request will include it."
+            "The request was sent without the repository map, which was not ready after 3.0 s. A later request will include it."
         ]
         * 2
     )

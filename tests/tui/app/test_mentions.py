@@ -45,7 +45,7 @@ async def test_the_row_says_what_was_sent_and_what_was_not() -> None:
             assert "src/app.py 1.2k tokens" in shown
             assert "src/ 12 entries" in shown and "Cart src/shop.py:12" in shown
             assert "not sent: .env may hold secrets" in shown
-            assert "left as text: there is no such file" in shown
+            assert "sent as plain text: there is no such file" in shown
 
 
 async def test_files_folders_and_symbols_are_offered_behind_an_at(tmp_path: Path) -> None:

@@ -109,10 +109,13 @@ def test_a_request_that_goes_without_its_map_is_told_once_and_whether_the_map_ca
     built = RepomapBuilt(files=9, skipped=0, partial=False, duration_ms=20_000)
     (told,) = notices(late(), late(), map_given(injected=False))
     assert told.lines == (
-        "Sent without the repository map, which was not ready after 3.0 s.",
+        "The request was sent without the repository map, which was not ready after 3.0 s.",
         MAP_COMES_LATER,
     )
     (told,) = notices(late(), TurnStarted(turn=2), late(), built, map_given(injected=True))
-    assert told.lines == ("Sent without the repository map, which was not ready after 3.0 s.", MAP_SENT_LATER)
+    assert told.lines == (
+        "The request was sent without the repository map, which was not ready after 3.0 s.",
+        MAP_SENT_LATER,
+    )
     assert not notices(built, map_given(injected=True))
     assert len(notices(late(), map_given(injected=True), late())) == 2

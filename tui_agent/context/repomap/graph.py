@@ -17,7 +17,7 @@ MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
 _PAIR = Struct("<If")
 Edges = list[dict[int, float]]
-"""Edges of the graph. Item `n` belongs to file `n` in path order: the files whose names it uses, with weights."""
+"""Edges of the graph. Item `n` has the files whose names file `n` (in path order) uses, with weights."""
 
 
 def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:

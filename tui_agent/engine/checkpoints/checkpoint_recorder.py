@@ -243,7 +243,7 @@ class CheckpointRecorder:
         Nothing is reported if a fault was already reported since checkpoints last worked.
         """
         if not self._is_fault_reported:
-            hint = f"{fault.hint} Work continues; changes are checkpointed as soon as that is possible again."
+            hint = f"{fault.hint} The session continues; changes are checkpointed as soon as this is possible again."
             self._emit(ErrorRaised(where="checkpoints", message=fault.message, hint=hint.strip()))
         self._is_fault_reported = True
 

@@ -57,7 +57,7 @@ UNSENT = RequestId("")
 MAX_COUNTED_INLINE = 20
 """Maximum number of new messages whose tokens are counted on the event loop. More messages are counted in a thread."""
 EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
-"""Size of a request from which a tokenizer counts its tokens: in tokens, and as a divisor of the window.
+"""Minimum size of a request whose tokens a tokenizer counts: in tokens, and as a divisor of the window.
 
 Smaller requests are estimated from characters. An estimate is enough far below the limit, and loading the tokenizer
 takes as long as twenty tool calls.

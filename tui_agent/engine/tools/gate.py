@@ -143,7 +143,9 @@ class Gate:
     ) -> Verdict:
         """Record that the call runs as a trial in the sandbox, because the policy cannot analyse its command."""
         trial = replace(decision, verdict="allow", rule_id=TRY_IN_SANDBOX_RULE, nobody_to_ask=False)
-        self._record(case, trial, True, f"{decision.reason}; it is tried read-only in the sandbox", content)
+        self._record(
+            case, trial, True, f"{decision.reason}; the command is tried read-only in the sandbox", content
+        )
         granted = SandboxGrant(
             judged=judged,
             show_secrets_as_empty=True,

@@ -1,7 +1,7 @@
 """The context meter: the size of the context and of its sections, relative to the model's window.
 
-Limits, as fractions of the window: warning from 0.32 (until below 0.28), soft limit 0.40, error from 0.80, compaction
-at 0.85.
+The limits are fractions of the window. A warning starts at 0.32 and ends below 0.28. The soft limit is 0.40, the error
+limit 0.80, and compaction starts at 0.85.
 """
 
 from collections.abc import Mapping, Sequence

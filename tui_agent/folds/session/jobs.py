@@ -66,7 +66,7 @@ class JobView:
             case "stopped":
                 return f"stopped{suffix}"
             case "session":
-                return "ended with session"
+                return "ended with the session"
             case "failed":
                 return "not started"
             case "lost":

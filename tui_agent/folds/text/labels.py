@@ -90,7 +90,7 @@ MAP_COMES_LATER: Final = "A later request will include it."
 
 def missing_map_notice(waited_ms: float) -> str:
     """Return the notice that a request was sent before the repository map was ready."""
-    return f"Sent without the repository map, which was not ready after {format_milliseconds(waited_ms)}."
+    return f"The request was sent without the repository map, which was not ready after {format_milliseconds(waited_ms)}."
 
 
 def skipped_lines_notice(count: int) -> str:
@@ -158,7 +158,7 @@ def mention_result(mention: Mention, size: str, tokens: str) -> str:
     """
     match mention.kind:
         case "missing":
-            return f"left as text: {mention.note}"
+            return f"sent as plain text: {mention.note}"
         case "refused":
             return f"not sent: {mention.note}"
         case "directory":

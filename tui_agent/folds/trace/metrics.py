@@ -40,7 +40,7 @@ _COUNTED_KINDS = {
     "memory_updates": "memory.updated",
     "repomap_uses": "repomap.used",
 }
-"""Figures that are the number of events of a kind, with the kind."""
+"""Figures that only count events of one kind: the kind of event by the name of the figure."""
 _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_limit", "cost_limit"))
 
 

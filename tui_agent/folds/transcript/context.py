@@ -109,7 +109,7 @@ def _on_context_reduced(draft: Draft, ev: Envelope, payload: ContextReduced) -> 
 @CONTEXT_HANDLERS.on(ContextRestored, main_only=True)
 def _on_context_restored(draft: Draft, ev: Envelope, payload: ContextRestored) -> None:
     messages = format_count(len(payload.seqs), "message is", "messages are")
-    undone = "The summary was undone: all its messages are"
+    undone = "The summary was undone: all messages that it replaced are"
     subject = messages if payload.compaction is None else undone
     draft.add_notice(ev, "context", "info", (f"{subject} in the context again.",))
 
