@@ -245,10 +245,7 @@ class Gate:
         return {path: resolved[expanded_path] for path, expanded_path in expanded.items()}
 
     async def _scan_workspace(self, checked: CheckedCall) -> WorkspaceScan:
-        """Scan the workspace for files that change the meaning of commands.
-
-        The result is empty if the call runs no command.
-        """
+        """Scan the workspace for files that change the meaning of commands. Empty if the call runs no command."""
         env = self._parts.env
         if isinstance(env, WorkspaceScanner) and checked.is_command:
             opened = files_opened_by(self._parts.recorder.state.granted_rules)
