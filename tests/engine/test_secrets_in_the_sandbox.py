@@ -117,8 +117,8 @@ async def test_a_listing_says_what_in_it_is_not_as_it_stands() -> None:
     assert told.endswith(of_env) and told.count("the sandbox") == 1
     told = (await seen("touch b.txt; ls -la", "accept-edits", FILES)).told
     assert told.endswith(
-        "[the sandbox: .git, commondir, refs do not exist: empty placeholders of the "
-        f"sandbox, removed after the command.]\n{of_env}"
+        "[the sandbox: .git, commondir, refs do not exist: the output shows empty "
+        f"placeholders of the sandbox.]\n{of_env}"
     )
     assert (await seen("ls -la a.txt", "ask", FILES)).told.count("sandbox") == 0
 

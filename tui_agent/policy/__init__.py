@@ -12,7 +12,7 @@ and `rules` hold the guarded files and the grammar of rules, and `decision` judg
 - *Bound*: a pattern that matches every text that a word or an output may be.
 - *Guard*: a built-in refusal that no profile and no rule lifts, such as reading `~/.ssh`.
 - *Escalation*: a reason to ask about a command although it only reads.
-- *Profile*: the mode that the user chose (plan, ask, accept-edits, bypass); it decides what no guard or rule decides.
+- *Profile*: the mode that the user chose (plan, ask, accept-edits, bypass); it decides if no guard or rule does.
 - *Judgement*: one verdict (allow, ask or deny) of a guard, rule, escalation or profile. The strictest judgement decides.
 
 Invariant: `decide` is pure and never raises. A command that is not understood is never allowed. Deny wins over ask, and

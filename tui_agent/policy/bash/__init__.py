@@ -3,5 +3,5 @@
 The exact parse can prove that a command line is harmless. The guesses ("loose readings") serve only guards, and rules
 that ask or deny.
 
-Invariant: pure; nothing here knows what a program does.
+Invariant: this package is pure; it has no knowledge of programs, only of bash.
 """

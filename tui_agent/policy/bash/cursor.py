@@ -99,7 +99,7 @@ class Cursor:
             self.skip_blanks()
 
     def check_body(self) -> None:
-        """Refuse a quoted text or word that continues past the line break after which a here-document body starts."""
+        """Refuse a text in quotes that begins on the line of a `<<END` and ends on a later line."""
         if self.awaits_body and self.position > self._body_line:
             raise self.refusal("quoted text continues past the line in which a here-document begins")
 
@@ -109,7 +109,7 @@ class Cursor:
         return self._body_line >= 0
 
     def await_body(self, body: re.Match[str]) -> None:
-        """Expect a here-document body (group 1 of the match `body`) after the current line."""
+        """Record that a here-document body starts after the current line. Group 1 of `body` is its text."""
         self._body_line, self._body_end = body.start(1) - 1, body.end()
 
 

@@ -45,7 +45,7 @@ _LITERAL_BRACES = re.compile(r"\{(?![^}]*\.\.)[A-Za-z0-9_./:^-]*\}")
 _ALTERNATIVES = re.compile(r"\{([A-Za-z0-9_./:%@^+=~#*?-]*(?:,[A-Za-z0-9_./:%@^+=~#*?-]*)+)\}")
 _ANY_TEXT = re.compile(r"([*?]+)")
 _NUMBERS = re.compile(r"\{(0|-?[1-9][0-9]{0,5})\.\.(?!\1\})(0|-?[1-9][0-9]{0,5})\}")
-"""A range of numbers in braces. Bash treats a range of one number differently: compare `$x{1..1}` with `$x{1..2}`."""
+"""A range of two different numbers in braces, such as `{1..3}`."""
 _ODD_TILDE = re.compile(r"[:=]~|\A~(?!/|\Z)")
 _SIGN_IN_COMMAND = re.compile(r"[\\*?%!]|(?!\A\[\Z)\[|(?<!\$)\{")
 _BYTES_OF_BLANKS: Final = frozenset(b"\x85\xa0")
@@ -86,7 +86,7 @@ class WordReader:
         if role is Role.COMMAND and (sign := _SIGN_IN_COMMAND.search(source)):
             raise cursor.refusal(f"`{sign[0]}` is not allowed in a command's name", start)
         if cursor.character in ("<", ">") and (source[-1:] == "}" or source.isdigit()):
-            raise cursor.refusal("a redirection follows a word that bash may read as its descriptor")
+            raise cursor.refusal("a redirection is attached to a word that bash may read as a descriptor")
         kept = variants if len(variants) == 1 else filter(None, variants)
         return tuple(syntax.Word(source, start, self._check_tildes(pieces, start)) for pieces in kept)
 
@@ -107,9 +107,10 @@ class WordReader:
         return syntax.Word(cursor.text[start : cursor.position], start, (syntax.ProcessOutput(script),))
 
     def read_body(self, start: int, end: int) -> syntax.Word:
-        """Read a here-document body that bash expands, between two offsets.
+        """Read a here-document body from offset `start` to offset `end`. Its delimiter is not quoted.
 
-        Only variables and substitutions are expanded in it; every other character, quotes included, is literal.
+        Bash expands only variables and substitutions in such a body; every other character, quotes included, is
+        literal.
         """
         cursor, behind = self._cursor, self._cursor.position
         pieces: list[syntax.Piece] = []

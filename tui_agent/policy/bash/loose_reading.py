@@ -1,8 +1,8 @@
 """Loose readings of a text: every command that the text might run, for guards and for rules that deny.
 
-Invariant: proves nothing; finds too many commands rather than too few. The text is parsed by tree-sitter, and is also
-split at its separators, once respecting quotes and once ignoring them. Line breaks, redirections and expansions are
-interpreted in every possible way.
+Invariant: the result proves nothing; it has too many commands rather than too few. The text is parsed by tree-sitter,
+and is also split at its separators, once respecting quotes and once ignoring them. Line breaks, redirections and
+expansions are interpreted in every possible way.
 """
 
 import re
@@ -114,8 +114,7 @@ def _is_light(text: str) -> bool:
 def _variants(text: str) -> list[str]:
     """Return variants of a text in which bash syntax is simplified in different ways.
 
-    The variants are with and without line continuations, each once as it is and once without redirections, empty
-    expansions and lists in braces.
+    Line continuations are kept or joined. Redirections, empty expansions and lists in braces are kept or removed.
     """
     variants: dict[str, None] = {}
     for lines in (text, _JOINED_LINES.sub("", text)):

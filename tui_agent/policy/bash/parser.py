@@ -36,7 +36,7 @@ _COMPARISONS: Final = frozenset(("=", "==", "!="))
 
 
 def parse_script(text: str) -> syntax.Script | syntax.Refusal:
-    """Parse a command line or script as bash does; if that is unsupported, return a refusal with the reason."""
+    """Parse a command line or script as bash does; return a refusal with the reason if its syntax is unsupported."""
     try:
         check_characters(text)
         script = _ScriptReader(text).read_whole()

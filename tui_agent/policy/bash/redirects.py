@@ -35,7 +35,7 @@ class RedirectReader:
         return self._cursor.match(_START) is not None
 
     def read_all(self) -> tuple[Redirect, ...]:
-        """Parse the redirections after a loop, group, condition or test; there may be none."""
+        """Parse any redirections after a loop, group, condition or test."""
         redirects: list[Redirect] = []
         self._cursor.skip_blanks()
         while self.at_redirect():

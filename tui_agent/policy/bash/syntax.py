@@ -50,7 +50,10 @@ class Substitution:
 
 @dataclass(frozen=True, slots=True)
 class ProcessOutput:
-    """A process substitution `<(…)`, always a whole word: the name of a file with the output of a script."""
+    """A process substitution `<(…)`, which is always a whole word.
+
+    Bash replaces it by the name of a file that contains the output of the script.
+    """
 
     script: "Script"
 

@@ -1,6 +1,6 @@
 """The check of our bash parser against tree-sitter's grammar: both must see the same simple commands.
 
-Invariant: pure; a different number of commands, or a different offset of any word, is a disagreement.
+Invariant: this module is pure; a different number of commands, or a different offset of any word, is a disagreement.
 """
 
 import re
@@ -27,8 +27,8 @@ _CHUNK_BYTES: Final = 256
 _MAX_CHUNKS: Final = 20_000
 """Maximum number of chunks of text that tree-sitter may read.
 
-It reads each chunk once or twice, but after an error it reads all later chunks again and again. Reading 20,000 chunks
-takes some tenths of a second.
+Tree-sitter reads each chunk once or twice, but after an error it reads all later chunks again and again. Reading 20,000
+chunks takes some tenths of a second.
 """
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _DASH_BEFORE_BODY = re.compile(r"-[ \t]+<<")

@@ -1,7 +1,7 @@
 """The catalog of known programs: looks up their entries in the product's files and in additional tables.
 
-Invariant: a file is read when its program is first looked up. A user's entry replaces the product's. A plugin's entry
-is used only if no other table has the program. For known programs, a project's or plugin's table can only add effects.
+Invariant: a file is read when its program is first looked up. A user's entry replaces the product's. A plugin's table
+may add programs that the catalog does not have. Otherwise a project's or plugin's table can only add effects.
 """
 
 import tomllib
@@ -198,7 +198,7 @@ def read_tables(text: str) -> tuple[dict[str, Table], tuple[str, ...]]:
     environment = _as_table(("environment",), data.get("environment", {}))
     harmless = environment.get("harmless", [])
     if set(environment) - {"harmless"} or not isinstance(harmless, list):
-        raise TableFault(("environment",), "its only key may be `harmless`, a list of names")
+        raise TableFault(("environment",), "the only key allowed here is `harmless`, a list of names")
     tables: dict[str, Table] = {}
     for name, table in _as_table(("programs",), data.get("programs", {})).items():
         tables[name] = _as_table(("programs", name), table)

@@ -81,7 +81,7 @@ def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge
 
 
 def describe_difference(example: Example, decision: Decision, reason: str) -> str:
-    """Return how the verdict on an example differs from the verdict that the example states; empty if it does not."""
+    """Compare a verdict with the verdict that an example states. Return a description of the difference, or ""."""
     if decision != example.decision:
         return f"the example {example.line!r} should be {example.decision}, not {decision}: {reason}"
     if example.because not in reason:

@@ -36,9 +36,9 @@ class Entry:
     `name` is its full name ("git log"), and `place` its source file ("programs/git/log.toml").
 
     `options` maps each spelling to its option, including the options of the entry that this entry is `like`; all
-    spellings of one option map to the same object. `family` has the name of this entry and of the entries that it is
-    `like`, whose subcommands it inherits, nearest first. `table` holds the keys that other entries inherit if they
-    are `like` this entry.
+    spellings of one option map to the same object. `family` has the name of this entry, then the name of the entry that
+    it is `like`, and so on; the entry inherits their subcommands. `table` holds the keys that other entries inherit if
+    they are `like` this entry.
     """
 
     name: str

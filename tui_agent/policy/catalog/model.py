@@ -1,6 +1,7 @@
 """The schema of the catalog: models of programs, options, operands and examples.
 
-Invariant: an unknown key or word is refused; a call with unlisted options or operands needs approval.
+Invariant: an unknown key, or a value that is not in a key's list of values, is refused. A call with unlisted options or
+operands needs approval.
 """
 
 from enum import StrEnum
@@ -110,8 +111,8 @@ class Option(Model):
     only attached: `-U5`, `--color=auto`; the next word never belongs to the option).
     `means`: the meaning of the value.
     `second`: the meaning of a second value after the first (`jq --arg NAME VALUE`).
-    `values`: the allowed values, in which `*` matches any text; empty allows every value (except for a `setting`:
-    none).
+    `values`: the allowed values, in which `*` matches any text; empty allows every value (but no value if the option
+    means `setting`).
     `effects`: the effects that the option adds to those of the program.
     `repeats`: the option may be given more than once; an option without a value always may.
     `replaces_operand`: with the option, the first operand is no longer expected (`grep -e PATTERN`).
@@ -200,12 +201,11 @@ class Program(Model):
     `option_style`: `gnu` (clusters of letters, `--long=value`, options anywhere, `--` ends them), `first` (like `gnu`,
     but the first operand ends the options), `single` (like `gnu`, without clusters: `-p -w`), `words` (an option is a
     whole word with one or two dashes, and the next word its value), `tar` (the first word may be a bundle of letters
-    without a dash; if the entry lists letters without a dash, as for `ps a`, only those), or `none` (every word is an
-    operand).
+    without a dash; some entries list the allowed letters, as in `ps a`), or `none` (every word is an operand).
     `numeric_option`: `-5` is allowed.
-    `subcommands`: the first operand, or the first two, name another entry in the folder of this program's name, or in
-    tables nested in this table. Options before them belong to this entry.
-    `skips`: the files below a folder that the program does not read unless an option makes it: `hidden`, `ignored` (by
+    `subcommands`: the first one or two operands name another entry. That entry is in the folder with this program's
+    name, or in a table nested in this table. Options before these operands belong to this entry.
+    `skips`: kinds of files below a folder that the program reads only with a special option: `hidden`, `ignored` (by
     `.gitignore`), `untracked`.
     `reads_below`: the program reads everything below its operands. The tables of users and plugins must set it if an
     operand or the value of an option means `read` or `list`.

@@ -74,7 +74,7 @@ class CallJudge:
         """Return the judgements about one effect of the call, such as reading a file or running a command line."""
         match effect:
             case InternalEffect():
-                return [Judgement("allow", "internal", "it touches only the session itself")]
+                return [Judgement("allow", "internal", "it affects only this session")]
             case ReadEffect():
                 use = FileUse(effect.path, "read", below=effect.recursive)
                 return [self._files.judge_place(use, place(effect.path, self._facts))]

@@ -20,8 +20,8 @@ from tui_agent.protocol.effects import Effect as CallEffect
 from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, ReadEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.policy import PermissionChoice
 
-UNSEEN = "not available: something is hidden"
-SECRET = "not available: it would read files with secrets"
+UNSEEN = "not available: misleading characters"
+SECRET = "not available: this call would read files with secrets"
 RULED = "not available: a rule asks about this each time"
 _ONCE = PermissionChoice(reach="once", rule="")
 _PATTERN_CHARACTERS = frozenset("*?[]")
@@ -44,7 +44,7 @@ def offer_choices(
     """
     kinds = {effect.kind for effect in asked}
     if not asked:
-        return only_once("not available: its effects are not known")
+        return only_once("not available: the effects of this call are not known")
     if len(kinds) > 1 or (len(asked) > 1 and kinds != {"writes"}):
         return only_once("not available for a call with several effects")
     match asked[0]:

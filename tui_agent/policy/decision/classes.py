@@ -1,6 +1,6 @@
 """The classes of a tool call ("network", "destructive" …), by which approvals, events and the trace group commands.
 
-Invariant: pure; a class depends only on effects, doubts and facts about the workspace.
+Invariant: this module is pure; a class depends only on effects, doubts and facts about the workspace.
 """
 
 from collections.abc import Iterable, Sequence

@@ -114,10 +114,10 @@ def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
 
 
 def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Judgement]:
-    """Yield judgements about commands that this command may run although they are not its own words.
+    """Yield judgements about other commands that this command may run.
 
-    They may be in texts that are passed to the program. A program that is not in the catalog may also compose them
-    from its words.
+    Such commands may be in texts that are passed to the program. A program that is not in the catalog may also compose
+    commands from its words.
     """
     texts = list(_command_texts(command))
     for text in texts:

@@ -2,7 +2,7 @@
 
 The user is always asked about such calls.
 
-Invariant: pure; no judgement of this module allows a call.
+Invariant: this module is pure; no judgement of this module allows a call.
 """
 
 from collections.abc import Iterator, Sequence

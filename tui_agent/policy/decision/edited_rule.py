@@ -1,6 +1,7 @@
 """The check of a rule that the user edited in an approval.
 
-Invariant: pure; an accepted rule is valid in `policy.toml`, allows something, and allows the call in question.
+Invariant: this module is pure; an accepted rule is valid in `policy.toml`, allows something, and allows the call in
+question.
 """
 
 from collections.abc import Callable

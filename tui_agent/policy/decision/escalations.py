@@ -120,7 +120,7 @@ def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) 
 def _is_inside(use: FileUse, command: CommandReport) -> bool:
     """Return True if a file lies below each folder in which git may run.
 
-    Git compares any file outside such a folder, even a hidden or untracked one.
+    `git diff` shows any file outside such a folder, even a hidden or untracked file.
     """
     return all(
         not folder or f"{use.path}/".startswith(f"{folder}/")

@@ -1,7 +1,7 @@
 """The explanation of a decision: rows for an approval, and lines for `policy check --explain`.
 
-Invariant: shows exactly what was judged; every command of a line has a row, in text order. If there are too many
-rows, the rows of commands that delete or act as another user are kept, and the other rows are counted.
+Invariant: the explanation shows exactly what was judged; every command of a line is in a row, in text order. If there
+are too many rows, the rows of risky commands are kept, and the other rows are only counted.
 """
 
 import re
@@ -160,8 +160,8 @@ def _command_rows(
 ) -> Iterator[CommandEffects]:
     """Yield a row for each command of a line.
 
-    A command and a harmless one that it starts share a row if they do the same, or if the text of the first ends with
-    the other, as in `python3 -m http.server`.
+    A command and a command that it starts can share a row, as in `python3 -m http.server`. They share it if the started
+    one is harmless and has the same effects, or if the starter is harmless and its text ends with the started one.
     """
     shown: CommandEffects | None = None
     shown_title, starts_next = "", False
@@ -190,7 +190,8 @@ def _does_same(row: CommandEffects, other: CommandEffects) -> bool:
 def _join_rows(starter: CommandEffects, started: CommandEffects) -> CommandEffects:
     """Return the row of a command that starts another one, with the effects of both.
 
-    The started command's own effects say more than that the first one starts it or runs code.
+    The effects "starts another command" and "runs code" of the starter are left out: the started command's effects say
+    more.
     """
     own = tuple(effect for effect in starter.effects if effect not in (_STARTS_NEXT, _RUNS_CODE))
     return starter.model_copy(

@@ -118,7 +118,7 @@ class FileJudge:
         """Return the strictest judgement of the ask and deny rules for a file; None if no such rule applies.
 
         Rules for the file itself come first, then rules that its pattern may match, then rules for files below it.
-        `whats` are the kinds of rules to apply; the default are those for the action of `use`.
+        `whats` are the kinds of rules to apply; if it is empty, the kinds for the action of `use`.
         """
         whats = whats or _RULES[use.action]
         rules = [rule for what in whats for rule in self.rules.rules_for_file(at, what, self.facts)]
@@ -242,7 +242,7 @@ class FileJudge:
         """Return the judgement of rules against files that a shell pattern may match; None if there are none.
 
         A rule with a fixed folder gives its own verdict. For a rule such as `**/*.lock`, or a pattern with `**`, the
-        user is only asked, because most matches are not intended.
+        verdict is only ask: such patterns often match by accident.
         """
         rules = self.rules.rules_for_pattern(at, whats, self.facts)
         found = stopping_judgement([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])

@@ -1,7 +1,7 @@
 """The files that the commands of a line use, including files that only earlier commands of the line make reachable.
 
 `ln -s /etc l; cat l/x` reads a file through a new link, and after `shopt -s dotglob` a `*` also matches hidden names.
-Invariant: adds uses and never removes one.
+Invariant: uses are only added, never removed.
 """
 
 import posixpath
@@ -52,8 +52,8 @@ def line_uses(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> list[U
 def _made_links(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[_Link]:
     """Yield the links that an `ln` command creates.
 
-    The target of a symbolic link is relative to the link's folder, the target of a hard link is not. A link is
-    yielded with both targets.
+    The target of a symbolic link is relative to the link's folder, the target of a hard link is not. Links are yielded
+    for both kinds, whatever the options of `ln`.
     """
     operands = [word.known for word in command.words[1:] if not (word.known or "").startswith("-")]
     sources = [path for use, path in uses if use.action in ("read", "list")]
@@ -89,7 +89,8 @@ def _is_pattern(use: FileUse) -> bool:
 def _with_dots(path: str) -> Iterator[str]:
     """Yield variants of a pattern that match hidden names, as `*` does after `shopt -s dotglob`.
 
-    In the first variant, all names that begin with a wildcard get a dot; in each later one, only one name does.
+    In the first variant, each name that begins with a wildcard gets a dot. In each later variant, only one of these
+    names gets a dot.
     """
     names = path.split("/")
     signs = [at for at, name in enumerate(names) if name[:1] in ("*", "?", "[") and name != "**"]

@@ -1,7 +1,7 @@
 """The escalation of commands that reach a file through a symbolic link without naming that file.
 
 A pattern may match a link, or a program may follow links. Paths that are named in full are judged in `file_judge`, by
-their real files. Invariant: pure; a folder that was not searched for links may have some.
+their real files. Invariant: this module is pure; a folder that was not searched is assumed to contain links.
 """
 
 from tui_agent.policy.decision.line_uses import Uses

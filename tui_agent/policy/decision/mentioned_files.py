@@ -193,9 +193,9 @@ def _below_judgement(name: str) -> Judgement:
 
 
 def _proven_paths(command: CommandReport, uses: Uses) -> Collection[str]:
-    """Return the paths of a command for which its report is complete.
+    """Return the paths whose use by a command is completely reported; none if the report may be incomplete.
 
-    Other words of the command that name such a path add nothing.
+    Another word of the command that names such a path need not be judged.
     """
     if command.doubts or (changes_unnamed(command) and not is_runner(command)):
         return ()

@@ -1,6 +1,7 @@
 """The parts of a command's words that may be paths.
 
-Invariant: pure; splits at every character after which a program may expect a path, and knows no program by name.
+Invariant: this module is pure and knows no program by name. It splits words at every character after which a program
+may expect a path.
 """
 
 import re

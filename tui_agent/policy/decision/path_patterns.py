@@ -1,6 +1,7 @@
 """The comparison of shell patterns with existing file names, and with the paths of rules.
 
-Invariant: pure; takes time proportional to the pattern and the path, however many `**` the pattern has.
+Invariant: this module is pure; a comparison takes time proportional to the pattern and the path, however many `**` the
+pattern has.
 """
 
 import re

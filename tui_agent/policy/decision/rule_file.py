@@ -1,8 +1,8 @@
 """The rule file `policy.toml`: saved rules, each with examples that are checked when the file is loaded.
 
-Invariant: a file with one wrong rule or example is refused as a whole, with its place. Only the
-trusted text of a project's file is used; the file itself is not read. `append_rule` is called only when the user
-answers "always".
+Invariant: a file with one wrong rule or example is refused as a whole; the error names the wrong rule. Only the trusted
+text of a project's file is used; the file itself is not read. `append_rule` is called only when the user answers
+"always".
 
     [[rule]]
     allow = "run pytest *"
@@ -80,7 +80,7 @@ def bound_rule(rule: Rule) -> Rule:
     if rule.verdict != "allow" or rule.what == "run" or (inside and rule.what in ("read", "edit")):
         return replace(rule, bounded=True)
     raise ConfigError(
-        f"The rule {rule.text!r} of {rule.source} is not allowed in a project: a project may only allow edits in its folder and "
+        f"The rule {rule.text!r} of {rule.source} is not allowed in a project: a project may only allow edits in its own folder and "
         "commands that work on it.",
         hint="Write it into your own policy.toml.",
     )

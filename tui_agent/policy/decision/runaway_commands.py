@@ -1,6 +1,6 @@
 """The guard against commands whose arguments end every process, or start processes without end.
 
-Invariant: pure; complements the catalog's `forbidden`, which does not look at arguments.
+Invariant: this module is pure. It looks at arguments; the catalog's key `forbidden` does not.
 """
 
 import re

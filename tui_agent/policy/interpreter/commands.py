@@ -1,4 +1,4 @@
-"""The reader of one command: looks up its words in the catalog and reports on it, and on the commands that it runs.
+"""The reader of a command: looks up its words in the catalog, and reports on the command and the commands that it runs.
 
 Invariant: a report is free of doubts only if the program and all options and operands are in the catalog.
 """
@@ -75,8 +75,8 @@ refuses the script.
 class CommandReader:
     """Interprets single commands, using a catalog.
 
-    The standard input of a command (`stdin`) is the whole text if it is `KNOWN`, and a pattern of each line if it is
-    `BOUNDED`.
+    `stdin` is the standard input of a command. A `KNOWN` value is the whole input; a `BOUNDED` value is a pattern that
+    matches each line of the input.
     """
 
     _run_text: RunText
@@ -140,8 +140,8 @@ class CommandReader:
         """Interpret everything that the command of the draft runs.
 
         This may be a command in its operands, a bash script, or the commands of `find`, `fd` and `xargs`. The second
-        value returned covers everything that the command may print; it is None if the inner commands do not determine
-        that.
+        value returned covers everything that the command may print; it is None if that does not depend on the inner
+        commands alone.
         """
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None
@@ -179,7 +179,7 @@ class CommandReader:
             if names - _READ_NO_INPUT:
                 doubt = Doubt(
                     "value",
-                    "one of its commands may read the following lines as its input",
+                    "a command in the script may read the lines after it as input",
                     hides_command=True,
                 )
         if doubt is not None:
@@ -210,7 +210,7 @@ def _look_up(draft: Draft, program: str) -> Entry | None:
     entry = draft.catalog.entry(name)
     # Only the system writes /bin and /usr/bin; a builtin may differ from the file of the same name.
     if entry is None or entry.program.builtin or program not in (f"/bin/{name}", f"/usr/bin/{name}"):
-        draft.doubt("program", f"{program} is a file, which need not be the usual {name}")
+        draft.doubt("program", f"{program} is a file that may differ from the usual {name}")
     return entry
 
 
@@ -275,7 +275,7 @@ def _use_operands(draft: Draft, call: ParsedCall, operands: Operands) -> None:
 def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> None:
     """Note in the draft a script that the program reads from its standard input.
 
-    The effects of a shell are only those of its script.
+    For a shell, the effect `RUNS` is removed, because its script is interpreted.
     """
     has_script = any(parsed.option.means == "shell script" for parsed in call.options if parsed.word)
     names = [value.known or "" for meaning, value in operands.used if meaning == "script file"]

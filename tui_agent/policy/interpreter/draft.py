@@ -49,9 +49,9 @@ _ONLY_ITSELF: Final = FileUse("", "read")
 class Draft:
     """The report of a command under construction.
 
-    `reach` describes how the command uses each named file (its path is empty). `scripts` are bash texts that the
+    `reach` is a `FileUse` without a path: a template for the use of each named file. `scripts` are bash texts that the
     command runs. `printed` are patterns of the files that the command reads or lists, as named, with a trailing slash
-    if everything below is included; an entry is empty if a file is not certain.
+    if everything below is included; the pattern is empty for a file that is not certain.
     """
 
     catalog: Catalog
@@ -101,10 +101,10 @@ class Draft:
         return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
-        """Return a doubt about a value.
+        """Return a doubt that is safe to settle by the file names in the command's folders.
 
-        The doubt has no value if the value's pattern is matched in folders other than the command's own, so that it
-        cannot be settled by file names.
+        If bash expands the doubt's value in other folders, the value is removed, so that no file name settles the
+        doubt.
         """
         here = doubt.value is None or doubt.value.found_in in (None, self.folders)
         return doubt if here else replace(doubt, value=None)

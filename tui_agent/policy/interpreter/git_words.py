@@ -1,7 +1,7 @@
 """The arguments of git that name files.
 
 These are revisions, files in a commit or the index (`HEAD:a`), and path filters (pathspecs).
-Invariant: pure; every file that git would show or change is included, however it is named.
+Invariant: this module is pure; every file that git would show or change is included, however it is named.
 """
 
 import re

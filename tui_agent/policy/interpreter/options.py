@@ -169,7 +169,7 @@ class _Parser:
         if option.word != "none" and given and not option.repeats:
             self._doubt(f"{spelling} of {name} is given twice")
         if option.word == "required" and attached and attached.may_be_empty and len(spelling) == 2:
-            self._doubt(f"{attached.source} of {name} may be empty: then the next word is its value")
+            self._doubt(f"{attached.source} of {name} may be empty, so the next word may be a value")
         if word is not None and not _is_allowed(option, word):
             shown = word.source if word is attached else f"{spelling} {word.source}"
             self._doubt(f"{shown} of {name} is not known to be harmless")
@@ -190,8 +190,8 @@ class _Parser:
     def _doubt_option_like(self, value: Value, *, by_name: bool = False) -> None:
         """Add a doubt about a word that may be an option.
 
-        With `by_name`, if all options of the program are harmless, the doubt stays only if a file name in the
-        workspace looks like an option.
+        With `by_name`, the names of the files in the workspace can settle the doubt if all options of the program are
+        harmless.
         """
         settled = value if by_name and self.entry.program.options_are_harmless else None
         reason = f"{value.source} may become an option of {self.entry.name}"

@@ -1,6 +1,6 @@
 """Shell patterns as texts: their literal prefix, and escaping.
 
-Invariant: pure; a pattern matches every text that its value may have.
+Invariant: this module is pure; a pattern matches every text that its value may have.
 """
 
 import re
@@ -57,7 +57,7 @@ def split_assignment(word: Value) -> tuple[str, Value]:
 def cut_at_newlines(value: Value) -> Value:
     """Return a value for one line of an output.
 
-    A file name that contains a newline makes two lines, so a line may be a part of a name, and thus any text.
+    A file name that contains a newline makes two lines. So the result is marked as a part of a name (`splits`).
     """
     torn = not value.content
     return replace(

@@ -22,7 +22,7 @@ from tui_agent.policy.interpreter.report import CommandReport, Doubt, Value
 from tui_agent.policy.interpreter.state import UNSET, Outcome, State, forget, merge_states
 
 MAX_WALKED: Final = 2000
-"""Maximum number of commands interpreted; a command in a loop is counted once per word and pass."""
+"""Maximum number of commands interpreted; a command in a loop is counted each time it is interpreted."""
 MAX_WORDS: Final = 32
 """Maximum number of words of a loop that are interpreted one by one."""
 _WAIT: Final = re.compile(r'wait( "?\$.*)?', re.DOTALL)

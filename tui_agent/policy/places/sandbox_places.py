@@ -1,6 +1,6 @@
 """The files that a sandbox hides or protects from writing, from the same table as the policy's guards.
 
-Invariant: pure. The sandbox protects by path the files that the policy guards by name.
+Invariant: this module is pure. The sandbox protects by path the files that the policy guards by name.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,8 +1,8 @@
 """Recognises shell patterns that were written to find secret files.
 
-Invariant: pure. A pattern that only happens to match a secret file does not count: the pattern must contain enough of
-the name's own letters (`*.pe*` for `*.pem`). Letters for a variable part (`x` in `x.pem`), or for a common ending such
-as `.json`, are ignored.
+Invariant: this module is pure. A pattern that only happens to match a secret file does not count: the pattern must
+contain enough of the name's own letters (`*.pe*` for `*.pem`). Letters for a variable part (`x` in `x.pem`), or for a
+common ending such as `.json`, are ignored.
 """
 
 import re
@@ -17,7 +17,7 @@ _ANY = "\0"
 """Stands in a name for a character that only a wildcard matches."""
 _SHARED_ENDING = re.compile(r".(\.json|\.toml|\.ya?ml)\Z")
 _MANY_LETTERS = 4
-"""Number of letters that are enough if they are a third of the name; otherwise half of the name is needed."""
+"""A pattern with this many letters needs only a third of a secret name's letters; a shorter pattern needs half."""
 
 
 class SecretPatterns:

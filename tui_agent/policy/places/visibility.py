@@ -1,6 +1,6 @@
 """Predicates that decide, by path alone, which workspace files may be shown to a model without approval.
 
-Invariant: uses the same table as the guards; no file is opened.
+Invariant: the predicates use the same table as the guards; no file is opened.
 """
 
 import hashlib

@@ -63,7 +63,8 @@ class HostPattern:
     def fits(self, host: Host, *, certain: bool) -> bool:
         """Return True if the pattern matches a host.
 
-        If `certain`, it must match all readings of the host at a known port, else any reading.
+        If `certain`, the pattern must match all readings of the host, and the port must be known. Otherwise one
+        matching reading is enough.
         """
         if self.port is not None and self.port != host.port and (certain or host.port is not None):
             return False

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 MAX_DEPTH = 5
-"""Maximum length of a chain of borrowing repositories that git follows."""
+"""Git's limit for a chain of object folders, each of which borrows from the next one."""
 _ESCAPED = re.compile(rb'\\([\\"n])')
 
 

@@ -20,7 +20,7 @@ from tui_agent.workspace.checkpoints.rooted_files import FILE_FLAGS, FOLDER_FLAG
 
 JOURNAL = "journal.json"
 SAVED_PREFIX = ".tui-agent-saved-"
-"""Name prefix of the folder for old content that undoing a failed restore could not put back."""
+"""Name prefix of the folder that gets old content if a failed restore cannot be undone completely."""
 TEMPORARY_MODE = 0o600
 LINK_ERRNOS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
@@ -281,7 +281,10 @@ def _exists(name: str, fd: int) -> bool:
 
 
 def _is_free(name: str, fd: int, move: Move, before: os.stat_result) -> bool:
-    """Return True if nothing at the path of `move` would be lost: it is free, or holds the new or the old file."""
+    """Return True if nothing at the path of `move` would be lost.
+
+    The path must be free, or hold the new or the old file.
+    """
     try:
         current = os.lstat(name, dir_fd=fd)
     except FileNotFoundError:

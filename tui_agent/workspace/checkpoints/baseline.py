@@ -41,7 +41,10 @@ from tui_agent.workspace.checkpoints.store_state import (
 MAX_PACK_BYTES = 32_000_000
 """Maximum bytes of file contents in one pack, which is built in memory."""
 CONVERTING_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
-"""Attributes by which git converts files. With them, a file may differ from git's object of the same length."""
+"""Attributes by which git converts files.
+
+A converted file may differ from its git object even if both have the same size.
+"""
 
 
 @dataclass
@@ -219,7 +222,7 @@ def _next_batch(
 def _read_file(
     shadow: CheckpointStore, baseline: BaselineDraft, path: str, nested: dict[str, bool], reader: PathReader
 ) -> bytes | None:
-    """Read a file and update its entry in `baseline`. Return its content, or None if no object must be stored for it."""
+    """Read a file and update its entry in `baseline`. Return its content, or None if it need not be stored."""
     known = baseline.entries.pop(path, None)
     reason = unsaveable_reason(shadow, path, nested, tracked=known is not None)
     state = ABSENT

@@ -44,7 +44,7 @@ def describe_quota(shadow: CheckpointStore, needed: int) -> str:
     return (
         f"The first checkpoint borrows {format_bytes(needed)} from the repository of the workspace, more than the "
         f"copy limit of {format_bytes(limit)} (checkpoints.borrowed_mb). Files changed in this session are copied; "
-        "the others are lost if that repository's history is rewritten and pruned."
+        "other files are lost if that repository's history is rewritten and pruned."
     )
 
 

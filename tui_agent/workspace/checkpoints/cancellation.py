@@ -1,6 +1,6 @@
 """Cancellation of blocking work in a thread.
 
-Invariant: only reading is cancelled this way, never writing to the workspace or moving the newest checkpoint.
+Invariant: only reading is cancelled this way, never a write to the workspace or the creation of a checkpoint.
 """
 
 import contextlib

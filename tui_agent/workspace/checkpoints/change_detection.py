@@ -311,7 +311,7 @@ def unsaveable_reason(shadow: CheckpointStore, path: str, nested: dict[str, bool
     ):
         return "The session's own files are not saved"
     if any("\ud800" <= char <= "\udfff" for char in path):
-        return "Names that are not UTF-8 are not saved"
+        return "Files with names that are not UTF-8 are not saved"
     if not tracked and any(
         _is_repository(shadow, "/".join(parts[:end]), nested) for end in range(1, len(parts))
     ):

@@ -132,7 +132,7 @@ async def commit_version(shadow: CheckpointStore, path: str, content: bytes | No
 
 
 async def _newest_version(shadow: CheckpointStore, path: str) -> tuple[Entry, Modes]:
-    """Return the newest entry of a path, which may be removed now, and the permission bits at that time."""
+    """Return the newest saved version of a path (entry and permission bits), even if the path is removed now."""
     if path in shadow.tracked:
         return shadow.tracked[path], shadow.modes
     removal = await shadow.git.run_line("log", "-1", "--format=%H", shadow.head, "--", path)

@@ -250,7 +250,7 @@ class Git:
             return None
         return CheckpointError(
             f"The checkpoint store {self.folder} is incomplete. {problem}.",
-            hint="Move the folder back. Objects that were already copied and files changed in the session are still in the store.",
+            hint="Move the missing folders back. Objects that were already copied and files changed in the session are still in the store.",
         )
 
     async def read_sizes(self, ids: list[str], *, missing: bool = False) -> dict[str, int]:

@@ -13,7 +13,9 @@ _DATA, _PATHS = b"data ", (b"M ", b"D ")
 
 
 async def copy_redacted(source: CheckpointStore, target: CheckpointStore, redact: Redact) -> dict[str, str]:
-    """Write the history of `source` into the new store `target`. Map each changed commit id to its new id.
+    """Write the history of `source` into the new store `target`.
+
+    Return a map from each changed commit id to its new id.
 
     The whole history is held in memory.
     """

@@ -1,7 +1,7 @@
 """Restoring files of the workspace to a checkpoint.
 
-Invariant: afterwards the newest checkpoint's tree equals the workspace. After an error, checkpoint and workspace are
-unchanged.
+Invariant: after a restore, the newest checkpoint's tree equals the workspace. After an error, checkpoint and workspace
+are unchanged.
 """
 
 import contextlib
@@ -127,7 +127,10 @@ async def apply_operations(
     operations: list[RestoreOperation],
     staging: StagingFolder,
 ) -> tuple[FileDifference, ...]:
-    """Write the new content to the staging folder, then move all files into place. Return the first changes in detail."""
+    """Write the new content to the staging folder, then move all files into place.
+
+    Return a description of at most `max_paths` changes.
+    """
     oids = [operation.new_oid for operation in operations if operation.new_oid]
     sizes = await shadow.git.read_sizes([oid for oid in oids if oid not in prepared.contents])
     try:
@@ -178,7 +181,10 @@ def _checked_moves(
 
 
 def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[Move]:
-    """Return the moves of files and folders that the operations need, in an order in which each target is free."""
+    """Return the moves of files and folders that the operations need.
+
+    They are ordered so that each target is free in time.
+    """
     moves: dict[str, list[Move]] = {"remove": [], "create": [], "write": [], "mode": []}
     for number, operation in enumerate(operations):
         move = Move(operation.kind, operation.path, number, operation.bits, operation.state.bits)

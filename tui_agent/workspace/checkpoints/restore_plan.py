@@ -34,10 +34,10 @@ HUMAN = "human"
 class TouchedPaths:
     """Paths that the session (the agent and its commands) changed, and paths that people changed.
 
-    `unsaved` paths had files that no checkpoint contained when the session changed them. `first_kept` maps paths whose
-    files were later saved by a person's commit to that commit. A path that a restore skipped, or that a person may have
-    changed after an aborted run, is in both `session` and `humans`. A file that a person removed and the session then
-    created again is not in `humans`: nothing of it is the person's.
+    `unsaved` are paths of files that no checkpoint contained when the session changed them. If a person's commit saved
+    such a file later, `first_kept` maps its path to that commit. A path that a restore skipped, or that a person may
+    have changed after an aborted run, is in both `session` and `humans`. A file that a person removed and the session
+    then created again is not in `humans`, because its content is the session's.
     """
 
     session: set[str] = field(default_factory=set)

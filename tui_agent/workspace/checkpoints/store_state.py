@@ -95,8 +95,9 @@ class CheckpointStore:
 
     @contextlib.contextmanager
     def draft(self, *, empty: bool = False) -> Iterator[Path]:
-        """Yield the path of a temporary copy of the newest checkpoint's index (with `empty`: of no file). The copy is
-        deleted afterwards.
+        """Yield the path of a temporary copy of the newest checkpoint's index.
+
+        With `empty`, there is no file at that path. The copy is deleted afterwards.
         """
         path = self.git.folder / f"draft-{uuid4().hex}"
         try:

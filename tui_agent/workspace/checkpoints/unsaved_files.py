@@ -44,8 +44,8 @@ def parse_before_lines(message: str) -> set[str]:
 def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
     """Return the `Left` lines for paths that are treated as changed by both the session and a person.
 
-    A restore skipped these paths, or the author of their change is unknown. `first_kept` maps paths to the commits that
-    first saved them, if relevant.
+    A restore skipped these paths, or the author of their change is unknown. `first_kept` maps a path to the commit that
+    first saved it; a path without such a commit is missing.
     """
     return [f"{LEFT_KEY}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
 
@@ -68,8 +68,9 @@ def _keep_existing(workspace: Path, paths: set[str]) -> set[str]:
 
 
 async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iterable[str]) -> None:
-    """Add new paths to `unsaved_paths` if git ignored them until the ignore rules changed, because their files may be
-    older.
+    """Add new paths to `unsaved_paths` if git ignored them until the ignore rules changed.
+
+    Their files may be older than the session.
     """
     if new and any(path.rsplit("/", 1)[-1] == IGNORE_FILE for path in changed):
         shadow.unsaved_paths |= await _find_previously_ignored(shadow, new)

@@ -64,7 +64,7 @@ class DockerCommandLine:
     """The command lines of docker and podman, which address containers by their names."""
 
     ends_with_supervisor = True
-    """True if the supervisor is the container's first process, with which it ends and is removed."""
+    """True if the container ends, and is removed, when its supervisor ends."""
 
     def __init__(self, settings: ContainerSettings, environ: Mapping[str, str]) -> None:
         self._settings = settings
@@ -77,12 +77,12 @@ class DockerCommandLine:
         if shutil.which(program, path=environ.get("PATH")) is None:
             raise ConfigError(
                 f"The environment {name} needs {program}, which was not found.",
-                hint=f"Install it, or name another program: [environments.{name}] command.",
+                hint=f"Install it, or set another program in config.toml: [environments.{name}] command = …",
             )
         if not self._settings.image:
             raise ConfigError(
                 f"The environment {name} has no image.",
-                hint=f"Name one in config.toml: [environments.{name}] image = …",
+                hint=f"Set one in config.toml: [environments.{name}] image = …",
             )
 
     def supervise(self, name: str, root: str) -> tuple[str, ...]:
@@ -166,10 +166,10 @@ def explain_failure(settings: ContainerSettings, errors: bytes) -> ConfigError:
     low, name = errors.decode("utf-8", "replace").lower(), settings.environment
     if any(sign in low for sign in _NOT_RUNNING):
         hint = f"Start it (such as: systemctl start {settings.program}), or use --environment local."
-        return ConfigError(f"The daemon of {settings.program} does not run.", hint=hint)
+        return ConfigError(f"The daemon of {settings.program} is not running.", hint=hint)
     if "permission denied" in low and "daemon" in low:
         hint = "Add yourself to the group docker, or use podman."
-        return ConfigError(f"You may not use the daemon of {settings.program}.", hint=hint)
+        return ConfigError(f"You have no permission to use the daemon of {settings.program}.", hint=hint)
     if any(sign in low for sign in _NO_IMAGE):
         hint = f"Run `{settings.command} pull {settings.image}` first, or name another image."
         return ConfigError(f"The image {settings.image} is not on this machine.", hint=hint)

@@ -1,7 +1,7 @@
 """One container of docker or podman: its start, the processes in it, and its removal.
 
-Invariant: the container ends with its standard input, which only this process holds, and the reaper removes it if this
-process is killed. So no container is left behind.
+Invariant: no container is left behind. A container ends when its standard input is closed, and only this process holds
+that input open. If this process is killed, the reaper removes the container.
 """
 
 import os
@@ -246,7 +246,7 @@ class ContainerLauncher:
         wrapped: bool = False,
         cleanup: Sequence[str] = (),
     ) -> "ContainerCommand | StartFailure":
-        """Start a program; `env` is what it gets in addition to the environment of the image."""
+        """Start a program. It gets the variables of the image and those of `env`."""
         container = self._container
         program = container.command_line.run(container.name, env, has_input=self._has_input)
         words = (*program, "sh", "-c", COMMAND, "sh", "merged" if self._merged else "separate", *argv)

@@ -1,6 +1,6 @@
-"""Images that are built from a Dockerfile, each once for the same files.
+"""Images that are built from a Dockerfile; an image is built again only if a file of its build context changed.
 
-Invariant: an image's tag is the digest of its build context, so files that have changed give another image.
+Invariant: an image's tag is the digest of its build context, so changed files give another image.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ IMAGE_NAME = "tui-agent-case"
 BUILD_LIMIT_S = 3_600.0
 MAX_OUTPUT_BYTES = 100_000
 SHOWN_LINES = 10
-"""Number of lines at the end of a failed build's output that its error has."""
+"""Number of lines at the end of a failed build's output that the error message contains."""
 
 
 class ImageBuilder:
@@ -99,7 +99,7 @@ def _context_digest(dockerfile: Path) -> str:
 
 
 def _last_lines(result: ExecResult) -> str:
-    """Return the last line, and below it the last lines with it."""
+    """Return the last line of an output, then on new lines the last `SHOWN_LINES` lines."""
     text = result.output.decode("utf-8", "replace").strip() or result.message
     lines = text.splitlines()[-SHOWN_LINES:]
     return "\n".join([lines[-1], *lines] if len(lines) > 1 else lines)

@@ -1,7 +1,7 @@
 """The POSIX shell scripts that run inside a container: its first process, and the parent of each command.
 
-Invariant: they need nothing of an image but `sh` and `grep`. A process belongs to a command if it or an ancestor has the
-command's marker in its environment, or if it is in such a process's session.
+Invariant: the scripts need only `sh` and `grep` in an image. A process belongs to a command if it or an ancestor has
+the command's marker in its environment, or if it is in such a process's session.
 """
 
 MARKER = "TUI_AGENT_COMMAND"
@@ -81,7 +81,7 @@ while read -r verb first rest; do
 done
 """
 )
-"""The first process of a container. It answers each line of its input with one line, and ends with its input.
+"""The first process of a container. It answers each line of its input with one line, and ends when its input ends.
 
 `signal SIGNAL MARKER` and `orphans SIGNAL` (processes that lost their parent) answer the number of processes that got
 the signal; `find PROGRAM` answers `at PATH`, `refused` (not executable) or `missing`.
@@ -107,8 +107,8 @@ exit $code
 )
 """The parent of one command: `sh -c COMMAND sh merged|separate PROGRAM ARGUMENT…`.
 
-It ends the processes that the command leaves behind, and ends with the command's code. After a SIGTERM, which comes
-from tui-agent, it leaves these processes to the supervisor.
+It ends the processes that the command leaves behind, and exits with the command's exit code. After a SIGTERM, which
+comes from tui-agent, it leaves these processes to the supervisor.
 """
 
 FIND_PROGRAM = _FIND_PROGRAM + 'find_program "$1"'

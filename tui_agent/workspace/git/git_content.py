@@ -2,9 +2,9 @@
 
 If it does, hiding the file is useless, because every reader of the repository can see the content.
 
-Invariant: only reads files, and runs nothing. Unclear cases are treated as not contained: files outside the index,
-changed files, repositories with a hash other than SHA-1. The content's hash must match, because anyone who can write to
-the workspace can write an index entry.
+Invariant: this module only reads files, and runs nothing. Unclear cases are treated as not contained: files outside the
+index, changed files, repositories with a hash other than SHA-1. The content's hash must match, because anyone who can
+write to the workspace can write an index entry.
 """
 
 import hashlib
@@ -25,7 +25,8 @@ _MAX_NAME_FLAG = 0xFFF
 class TrackedVersion(NamedTuple):
     """The version of a file in a git repository. `is_current`: this version equals the file's current content.
 
-    `version` is the size in bytes and modification time in seconds of a version that differs from the file, or None.
+    Otherwise `version` is the tracked version's size in bytes and modification time in seconds; None if the file is not
+    tracked or has several versions.
     """
 
     is_current: bool = False

@@ -1,6 +1,6 @@
 """Cache of values read from a repository's files and folders, valid until the files change.
 
-Invariant: only reads, does not follow a link in a path's last component, and limits every read. A value read just
+Invariant: this module only reads, follows no link in a path's last component, and limits every read. A value read just
 after a change is not cached, because a second change could have the same time stamp.
 """
 

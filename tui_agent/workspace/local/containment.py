@@ -69,7 +69,7 @@ def _check_characters(path: str) -> None:
         os.fsencode(path)
     except UnicodeEncodeError as error:
         raise EnvironmentFault(
-            f"The path {printable_path(path)} contains an incomplete character."
+            f"The path {printable_path(path)} contains a code point that is not a character."
         ) from error
 
 
@@ -184,7 +184,7 @@ class Containment:
         parts = tuple(real[len(self._prefix) :].split("/"))
         if len(parts) > MAX_DEPTH or _is_too_long(path):
             raise EnvironmentFault(
-                f"{printable_path(path)[:80]}… is longer than {MAX_PATH:,} characters or {MAX_DEPTH:,} folders."
+                f"{printable_path(path)[:80]}… has more than {MAX_PATH:,} characters or {MAX_DEPTH:,} folders."
             )
         return parts
 

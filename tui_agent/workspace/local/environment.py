@@ -163,7 +163,7 @@ class LocalEnvironment(WorkspaceFiles):
         )
 
     async def open_command(self, spec: ExecSpec) -> PipedProcess:
-        """Start a background program where commands run; see `ports.environment.CommandOpener`."""
+        """Start a background program, confined like a command; see `ports.environment.CommandOpener`."""
         if self._closed:
             raise EnvironmentFault("The environment is closed; it cannot run more programs.")
         folder, entry = await to_thread.run_sync(self.open_working_folder, spec)

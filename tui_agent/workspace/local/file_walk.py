@@ -22,7 +22,7 @@ from tui_agent.workspace.local.local_files import scan_folder
 ALWAYS_SKIPPED = REPOSITORY_FOLDERS | CACHE_FOLDERS
 """Folders without user content, such as `.git`, which a walk always leaves out.
 
-It leaves out `INSTALLED_FOLDERS` like ignored folders, even if no ignore file lists them.
+A walk treats `INSTALLED_FOLDERS` like ignored folders, even if no ignore file lists them.
 """
 _MAX_IGNORE_BYTES = 1_000_000
 _BATCH_SIZE = 512

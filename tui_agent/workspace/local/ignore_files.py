@@ -1,8 +1,8 @@
 """Ignore files of a workspace: which files they hide from searches, and which they may re-include.
 
-Invariant: only reads, with limited work; beyond the limit a file is treated as not hidden. A file is treated as
-hidden only if a rule in its folder or above hides it, and git and other programs interpret the rule in the same way.
-Ambiguous rules are treated as re-including.
+Invariant: this module only reads, and its work is limited. Beyond the limit, a file is treated as not hidden. A file is
+treated as hidden only if a rule in its folder or above hides it, and git and other programs interpret the rule in the
+same way. Ambiguous rules are treated as re-including.
 
 `pathspec` would not shorten this module, because it only matches paths by git's rules, which `folds.text.gitignore`
 does too. This module finds the lines that all programs interpret in the same way, and those that may re-include files.
@@ -143,7 +143,7 @@ class IgnoreFiles:
         return [f"{folder}/info/exclude" for folder in (own, os.path.join(own, shared))]  # noqa: PTH118
 
     def _read_limited(self, path: str) -> bytes:
-        """Read a file up to one byte more than the remaining limit, so that a longer file makes the limit negative."""
+        """Read a file and subtract its size from the remaining limit. A longer file makes the limit negative."""
         if path not in self._files:
             self._files[path] = data = _read_start(path, self._bytes_left + 1)
             self._bytes_left -= len(data)

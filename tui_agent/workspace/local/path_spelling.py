@@ -1,8 +1,8 @@
 """The stored spelling of a path, for file systems on which several spellings open the same file.
 
-Invariant: works on any file system. A name that can be opened but is not listed in its folder is another spelling of
-the listed name with the same inode. So two names that differ only in case are treated as one name only if they open the
-same file.
+Invariant: this module works on any file system. A name that can be opened but is not listed in its folder is another
+spelling of the listed name with the same inode. So two names that differ only in case are treated as one name only if
+they open the same file.
 """
 
 import os

@@ -39,8 +39,7 @@ IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MAX_DESCRIPTORS = 32
 """Maximum number of descriptors that tui-agent sends with one order to start a command."""
 MIN_DESCRIPTOR = 64
-"""Lowest number to which received descriptors are duplicated first, before they get the numbers that the command
-expects.
+"""Received descriptors are first moved to numbers from this one up, and then to the numbers that the command expects.
 """
 _LENGTH_BYTES = 4
 

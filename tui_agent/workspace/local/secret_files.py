@@ -1,7 +1,7 @@
 """Search for files that may hold secrets, and for links out of the workspace, before each command.
 
-Invariant: only reads, runs nothing and follows no link to a folder. The work is limited, and a folder is read again
-only if it changed. The caller decides which names are secret (the policy's list).
+Invariant: this module only reads, runs nothing and follows no link to a folder. The work is limited, and a folder is
+read again only if it changed. The caller decides which names are secret (the policy's list).
 """
 
 import os
@@ -181,7 +181,7 @@ class SecretFiles:
         path = f"{self._root}/{base}"
         try:
             if len(path) > self._longest // 4 and len(os.fsencode(path)) > self._longest:
-                raise OSError(ENAMETOOLONG, "the paths of some files in it are too long")
+                raise OSError(ENAMETOOLONG, "the paths of some of its files are too long")
             info = os.stat(path)  # noqa: PTH116 - called ten thousand times
             stamp, known = (info.st_mtime_ns, info.st_ino), self._known.get(base)
             if known is not None and known.settled and known.stamp == stamp:

@@ -90,8 +90,9 @@ class Launcher(Protocol):
 
 
 class OutputCollector:
-    """Passes a program's output to the sink and collects up to `limit` bytes: the first ones, and `newest` from the
-    end.
+    """Passes a program's output to the sink, and collects at most `limit` bytes of it.
+
+    These are the first bytes of the output, and the last `newest` bytes.
     """
 
     def __init__(self, limit: int, sink: OutputSink, newest: int = 0) -> None:

@@ -11,13 +11,18 @@ from tui_agent.errors import EnvironmentFault
 
 
 def copy_merged(source: Path, target: Path) -> None:
-    """Copy a file or folder to `target` itself. Files of an existing folder stay unless they are replaced."""
+    """Copy a file or folder; `target` is the path of the copy.
+
+    Files of an existing folder stay unless they are replaced.
+    """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
         elif target.is_dir():
-            raise EnvironmentFault(f"{target} is a folder.", hint="Name the file to copy to.")
+            raise EnvironmentFault(
+                f"{target} is a folder.", hint="Give the path of the copy, not the folder for it."
+            )
         else:
             shutil.copy2(source, target)
     except (OSError, shutil.Error) as error:

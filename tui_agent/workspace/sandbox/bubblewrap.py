@@ -1,6 +1,7 @@
 """Bubblewrap's command line: it mounts the whole file system read-only, and a command's writable paths over it.
 
-Invariant: reads and changes no files. The order of options matters, because later mounts cover earlier mounts.
+Invariant: this module reads and changes no files. The order of options matters, because later mounts cover earlier
+mounts.
 """
 
 import os

@@ -109,7 +109,7 @@ def _open_confined(
         try:
             prepared = preparing.enter_context(_prepare(confinement, command, spec))
         except ConfinementError as error:
-            raise EnvironmentFault(f"It cannot run in the sandbox: {error}") from error
+            raise EnvironmentFault(f"The program cannot run in the sandbox: {error}") from error
         held = preparing.pop_all()
     try:
         return open_piped(
@@ -171,7 +171,11 @@ async def _run_once(
     try:
         prepared = await to_thread.run_sync(context.__enter__)
     except ConfinementError as error:
-        return _refused_result(f"The command was not run: it cannot run in the sandbox: {error}"), False, None
+        return (
+            _refused_result(f"The command was not run, because the sandbox cannot confine it: {error}"),
+            False,
+            None,
+        )
     try:
         started = replace(
             command,

@@ -1,7 +1,7 @@
 """Detection of the sandbox's denials from a failed command's last output.
 
-Invariant: pure, except that it checks if mentioned files exist and reads variable names from masked files. The result
-is a guess that only decides if the user is asked to run the command again.
+Invariant: this module is pure, except that it checks if mentioned files exist and reads variable names from masked
+files. The result is a guess that only decides if the user is asked to run the command again.
 """
 
 import os
@@ -22,8 +22,8 @@ _PROGRAM_PREFIX = re.compile(r"^\S*/s?bin/\S+: (?:line \d+: )?")
 _READ_ONLY = re.compile(r"read-only file ?system|\bEROFS\b|os error 30\b|errno 30\b", re.IGNORECASE)
 _REPOSITORY = re.compile(r"(?<![\w.-])\.git\b|\brepository\b|\bgit/worktrees\b")
 _SEALED = (
-    "The command tried to change the repository in .git. In the sandbox only git commands can do that "
-    "(git add, git commit and so on: run them in a separate call, without a program that runs code)."
+    "The command tried to change the repository in .git. In the sandbox only git commands can do that, "
+    "such as git add and git commit. Run them in a separate call, without programs that run code."
 )
 _READ_ONLY_RUN = "The command tried to change the workspace, which is read-only for this command."
 _BUSY = re.compile(r"device or resource busy|\bEBUSY\b|invalid cross-device link|\bEXDEV\b", re.IGNORECASE)

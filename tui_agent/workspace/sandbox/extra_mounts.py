@@ -1,8 +1,8 @@
 """Paths outside the workspace that one command may write, because exactly these paths were judged and allowed.
 
 Invariant: no other paths become writable. A missing file is first created empty, and removed again if the command
-leaves it empty. A folder becomes writable with everything below it, or not at all if anything in it is guarded, that
-is, must never be written (`Bounds.is_guarded`).
+leaves it empty. A folder becomes writable with everything below it, but only if nothing in it is guarded
+(`Bounds.is_guarded`).
 """
 
 import os

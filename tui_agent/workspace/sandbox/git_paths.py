@@ -1,7 +1,7 @@
 """Writable parts of a workspace's git repository: parts that commits need, never parts that run programs.
 
-Invariant: only reads. A repository outside the workspace (work tree, submodule) is used only if it refers back to this
-workspace, because the files in the workspace cannot be trusted.
+Invariant: this module only reads. A repository outside the workspace (work tree, submodule) is used only if it refers
+back to this workspace, because the files in the workspace cannot be trusted.
 """
 
 import os

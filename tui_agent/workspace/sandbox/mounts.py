@@ -1,6 +1,6 @@
 """Visible and writable paths of sandboxed commands, determined for each command.
 
-Invariant: only reads. Missing paths are left out.
+Invariant: this module only reads. Missing paths are left out.
 """
 
 import os
@@ -225,10 +225,10 @@ def first_private_name(path: str) -> str:
 
 
 def is_own(path: str, base: Path | None) -> bool:
-    """Return True if a sandboxed command sees only files of sandboxed commands at `path`, a real path.
+    """Return True if every file that a sandboxed command sees at `path` was made by a sandboxed command.
 
-    `base` is the sandbox's own folder. False if the machine has a file at the path or above it, or if the private
-    folder has a link there.
+    `path` is a real path, and `base` is the sandbox's own folder. The result is False if the machine has a file at the
+    path or above it, or if the private folder has a link at the path.
     """
     first = first_private_name(path)
     if not first or os.path.normpath(path) != path or os.path.lexists(first):

@@ -1,7 +1,7 @@
 """Settings that other programs use without asking (`.claude`, `.vscode`), if they appear while a confined command runs.
 
-Nothing stops a program from creating a name in a folder that it may write, and a placeholder at each name would be visible
-to everybody. Such a name is therefore renamed when the command and all that it started has ended.
+A program can create any name in a folder that it may write, and a placeholder at each name would be visible to
+everybody. Therefore such a file is renamed when the command and all its processes have ended.
 
 Invariant: nothing is deleted, and nothing that existed before the command is touched.
 """
@@ -19,7 +19,7 @@ def rename_new(root: str, names: Iterable[str], more: Callable[[], Iterable[str]
     """At the end of the `with` block, rename each of the `names` that has appeared at the top of the workspace.
 
     `more` is called at the end and returns further names to rename, such as `HEAD` if the workspace is no longer a git
-    repository. Yields a list to which a note on each renamed file is then added.
+    repository. Yields a list that is empty at first. At the end, it gets a note on each renamed file.
     """
     before = set(os.listdir(root))  # noqa: PTH208 - only names are needed
     notes: list[str] = []

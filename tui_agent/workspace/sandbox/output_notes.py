@@ -1,7 +1,7 @@
 """Notes for the model if the sandbox makes a command's output differ from reality.
 
-Invariant: reads only the start of the output and a few small files on the command line. A difference that a program
-does not print cannot be detected.
+Invariant: this module reads only the start of the output and a few small files on the command line. A difference that a
+program does not print cannot be detected.
 """
 
 import os
@@ -48,7 +48,7 @@ def find_output_notes(
         verb_form, noun = (
             ("does", "an empty placeholder") if len(phantoms) == 1 else ("do", "empty placeholders")
         )
-        yield f"{_join_names(phantoms)} {verb_form} not exist: {noun} of the sandbox, removed after the command."
+        yield f"{_join_names(phantoms)} {verb_form} not exist: the output shows {noun} of the sandbox."
     listed = _listed_files(text, masked)
     if listed:
         subject = (

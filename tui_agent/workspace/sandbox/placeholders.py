@@ -4,7 +4,7 @@ A sandbox can protect only existing paths. Therefore an empty folder is created 
 no process runs a command in the workspace any more. The placeholders of a killed process are removed by this file, run
 as a program.
 
-Invariant: a placeholder is removed only if it is unchanged. Uses only the standard library.
+Invariant: a placeholder is removed only if it is unchanged. This module uses only the standard library.
 """
 
 import fcntl

@@ -1,6 +1,7 @@
 """The macOS sandbox: a Seatbelt profile for `sandbox-exec`.
 
-Invariant: pure. Later rules override earlier ones. Unlisted paths can be read but not written.
+Invariant: this module is pure. In a profile, later rules override earlier ones. Unlisted paths can be read but not
+written.
 """
 
 from collections.abc import Iterable

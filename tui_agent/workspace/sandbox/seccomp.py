@@ -1,6 +1,7 @@
 """System calls denied to sandboxed commands, as a classic BPF program for seccomp.
 
-Invariant: pure. Calls not listed are allowed; a call of another architecture (32-bit, x32) kills the process.
+Invariant: this module is pure. Calls that are not listed are allowed; a call of another architecture (32-bit, x32)
+kills the process.
 """
 
 import struct

@@ -2,8 +2,8 @@
 
 The sandbox mounts something over each socket, because a read-only file system does not prevent connecting to it.
 
-Invariant: only reads. Sockets of a sandboxed command without network are not included, because the kernel lists them
-in a separate table.
+Invariant: this module only reads. Sockets of a sandboxed command without network are not included, because the kernel
+lists them in a separate table.
 """
 
 import errno

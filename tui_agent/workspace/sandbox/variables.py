@@ -1,6 +1,6 @@
 """Environment variables of a sandboxed command: no access to the user's running services, and writable caches.
 
-Invariant: pure. A cache folder that the user has set is not changed.
+Invariant: this module is pure. A cache folder that the user has set is not changed.
 """
 
 from collections.abc import Mapping

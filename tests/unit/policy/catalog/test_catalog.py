@@ -157,7 +157,7 @@ def test_what_a_project_says_of_an_unknown_program_leaves_it_unknown() -> None:
             '[programs.x]\nabout = "a"\nlike = "y"\n[programs.y]\nabout = "b"\nlike = "x"',
             "refers to itself",
         ),
-        ("user", "[environment]\nsafe = []", "environment: its only key may be `harmless`"),
+        ("user", "[environment]\nsafe = []", "environment: the only key allowed here is `harmless`"),
         ("user", "a = " + "[" * 5000, "it is not valid TOML"),
     ],
 )

@@ -95,7 +95,7 @@ async def test_a_process_that_hides_from_its_command_ends_when_no_other_command_
         (
             "echo 'Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?' >&2; exit 125",
             "x:1",
-            "The daemon of docker does not run.",
+            "The daemon of docker is not running.",
             "systemctl start docker",
         ),
         (
@@ -107,7 +107,7 @@ async def test_a_process_that_hides_from_its_command_ends_when_no_other_command_
         (
             "echo 'permission denied while trying to connect to the Docker daemon socket' >&2; exit 1",
             "x:1",
-            "You may not use the daemon of docker.",
+            "You have no permission to use the daemon of docker.",
             "group docker",
         ),
         (

@@ -277,7 +277,9 @@ async def test_nothing_runs_where_a_link_stands_in_place_of_what_is_guarded(base
         result = await world.attempt("echo ran")
         await world.env.aclose()
         assert (result.outcome, said(result)) == ("failed", "")
-        assert result.blocked.startswith("The command was not run: it cannot run in the sandbox: " + name)
+        assert result.blocked.startswith(
+            "The command was not run, because the sandbox cannot confine it: " + name
+        )
 
 
 def test_a_workspace_that_holds_the_home_folder_has_no_sandbox_and_says_why(tmp_path: Path) -> None:

@@ -51,9 +51,7 @@ def test_what_is_there_in_a_listed_folder_is_not_said_to_be_a_stand_in(
     (tmp_path / ".git" / "modules").mkdir()
     stands = tuple(str(tmp_path / name) for name in ("refs", ".git/modules"))
     said = told(words, tmp_path, "HEAD\nmodules\nrefs\n", stands)
-    assert said == (
-        "modules does not exist: an empty placeholder of the sandbox, removed after the command.",
-    )
+    assert said == ("modules does not exist: the output shows an empty placeholder of the sandbox.",)
     assert told(("ls",), tmp_path, "a.txt\nrefs\n", stands) != ()
 
 

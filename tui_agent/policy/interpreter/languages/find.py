@@ -143,7 +143,7 @@ class _Expression:
     def _read_primary(self, word: Value, names: Names) -> Names:
         """Parse a test or an action of `find`.
 
-        Return the file names for which the test is true; None if it does not depend on the name, or for an action.
+        Return the file names for which a test is true. Return None for an action, and for a test that ignores names.
         """
         option = _table().get(word.known or "")
         if option is None:

@@ -1,4 +1,4 @@
-"""The paths that find and fd may find, and the filling of such paths into the commands that these run.
+"""The paths that find and fd may find, and the insertion of these paths into the commands that find and fd run.
 
 Invariant: a pattern returned here matches every path that may be found, including hidden names, which a shell's `*`
 does not match.

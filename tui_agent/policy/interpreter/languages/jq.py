@@ -1,7 +1,7 @@
 """The reader of jq filters that only compute from their input.
 
-Invariant: every token is recognised, and every function is on a positive list. None of them reads another file or the
-environment, or runs forever.
+Invariant: every token is recognised, and every function is on a positive list. None of these functions reads another
+file or the environment, or runs forever.
 """
 
 import re
