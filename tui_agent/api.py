@@ -130,10 +130,10 @@ async def open_session(
     """Open or create a session in a workspace, and close it at the end.
 
     Without options, the user's configuration applies. `session` is the id of a session to open or create;
-    `continue_latest` opens the newest of the workspace. With `answers_requests`, the program itself answers permission
-    requests and questions with `submit`; otherwise, calls that need approval are denied. `max_iterations` and
-    `timeout_seconds` limit each turn, `max_cost_usd` the session. Raises `ConfigError`, `SessionLocked` or `StoreError`
-    before anything runs.
+    `continue_latest` opens the newest session of the workspace. With `answers_requests`, the program itself answers
+    permission requests and questions with `submit`; otherwise, calls that need approval are denied. `max_iterations`
+    and `timeout_seconds` limit each turn, and `max_cost_usd` limits the session. Raises `ConfigError`, `SessionLocked`
+    or `StoreError` before anything runs.
     """
     options = SessionOptions(
         cwd=workspace,

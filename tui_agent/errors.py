@@ -1,4 +1,4 @@
-"""The exception tree. Adapters translate exceptions of other libraries into it.
+"""The exception tree. Adapters translate exceptions of other libraries into these exceptions.
 
     TuiAgentError
     ├── UsageError            the command line or a slash command was used wrongly   (exit 2)
@@ -22,7 +22,7 @@
     ├── PluginError           a plugin cannot be loaded or misbehaves
     └── ScriptError           a scripted model got a request that its script does not expect
 
-Every message names what happened, the thing it happened to, and what to do.
+Every message says what happened, to which file, session or other thing, and what to do.
 """
 
 
@@ -102,7 +102,7 @@ class ToolCrash(ToolError):
 
 
 class ToolUnavailable(ToolError):
-    """The server of a tool does not run. The message says why."""
+    """The server of a tool is not running. The message says why."""
 
 
 class LoginNeeded(TuiAgentError):

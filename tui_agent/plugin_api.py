@@ -1,8 +1,9 @@
 """The only module of tui-agent that a plugin may import. `API_VERSION` changes when a plugin could break.
 
-A plugin is a package (a folder with `__init__.py`) or a module with functions that `@tool` or `@hook` decorate, with a
-function `register(api: PluginApi) -> None`, or both. Importing a plugin must do nothing. `register` runs in the engine's
-process when the plugin is loaded, and registers objects such as tools. Each object is stored with the plugin's name, so that it can be listed, traced and disabled.
+A plugin is a package (a folder with `__init__.py`) or a single module. It contains functions decorated with `@tool`,
+`@hook` and so on, or a function `register(api: PluginApi) -> None`, or both. Importing a plugin must do nothing.
+`register` runs in the engine's process when the plugin is loaded, and registers objects such as tools. Each object is
+stored with the plugin's name, so that it can be listed, traced and disabled.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -180,10 +181,10 @@ class PluginApi(Protocol):
     ) -> None:
         """Register a slash command, such as `/standup`.
 
-        `await function(text, state)` gets the text after the name and the session's state. It returns a text, which is
-        sent to the agent as the user's message, a display block, which is shown to the user, or a `CommandAnswer`.
-        `arguments` is a hint for the user, such as `[DATE]`. `complete(text, state)` returns a list of completions for
-        the text typed so far; its time limit is one second.
+        `await function(text, state)` gets the text after the name and the session's state. It returns a text, a display
+        block or a `CommandAnswer`. A text is sent to the agent as the user's message; a display block is shown to the
+        user. `arguments` is a hint for the user, such as `[DATE]`. `complete(text, state)` returns a list of
+        completions for the text typed so far; its time limit is one second.
         """
         ...
 

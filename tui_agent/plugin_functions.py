@@ -201,11 +201,11 @@ def tool(
 ) -> Callable[[Callable[..., object]], FunctionTool]:
     """Make a tool from a function; its name, docstring and annotated parameters describe the tool to the model.
 
-    A parameter `ctx` gets the `ToolContext`. Declare the effects of a call by names of parameters: `reads` and `writes`
-    (paths), `connects` (host names), `runs` (commands for bash); by `internal`, a word for the part of the session that
-    it changes; or by `effects`, a function with the same parameters except `ctx` that returns them. `target`, also such
-    a function, returns the text in the call's row (default: the first declared parameter). Raises `PluginError` if no
-    effects are declared.
+    A parameter `ctx` gets the `ToolContext`. Declare the effects of a call in one of three ways. `reads` and `writes`
+    (paths), `connects` (host names) and `runs` (commands for bash) are names of parameters. `internal` is a word for
+    the part of the session that the tool changes. `effects` is a function that returns the effects; it has the same
+    parameters except `ctx`. `target` is a function with these parameters that returns the text in the call's row; the
+    default text is the first declared parameter. Raises `PluginError` if no effects are declared.
     """
     declared = {
         "reads": _names(reads),

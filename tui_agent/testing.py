@@ -87,7 +87,9 @@ class PluginSession:
         return events
 
     def pane(self, name: str, *, width: int = SIDE_WIDTH) -> list[str]:
-        """Return the rows of the plugin's pane after the last session, or for a log of all kinds of events if none ran.
+        """Return the rows of the plugin's pane after the last session.
+
+        If no session has run, the pane is drawn for a log that contains every kind of event.
 
         Raises `PluginError` if the fold or the pane fails.
         """

@@ -49,7 +49,7 @@ def format_time(at: float) -> str:
 
 
 KILO = 1000
-"""Total of a column of token counts from which the column is shown in thousands."""
+"""A column of token counts is shown in thousands if its total is at least this number."""
 
 
 def round_to_tenths(count: int) -> int:
@@ -117,7 +117,10 @@ def format_percent(fraction: float) -> str:
 
 
 def percent_shares(counts: Sequence[int]) -> list[int]:
-    """Return each count's whole percentage of the total. The percentages add up to 100, or are all 0 if the counts are."""
+    """Return each count's whole percentage of the total.
+
+    The percentages add up to 100, or are all 0 if all counts are 0.
+    """
     return _largest_remainder(counts, 100)
 
 

@@ -176,7 +176,6 @@ def _with_ending(new: str, ending: str) -> str:
 
 
 def _first_lines(text: str, matches: Sequence[Match]) -> list[int]:
-    """Return the number of the line in which each match begins."""
     lines: list[int] = []
     line, position = 1, 0
     for match in matches:

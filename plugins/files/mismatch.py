@@ -92,8 +92,8 @@ def _count_blanks(text: str) -> str:
 def _find_similar(lines: list[str], old: list[str]) -> int | None:
     """Return the index in `lines` at which the block `old` fits best, or None if nothing in the file is similar.
 
-    An index gets as many points as the lines of `old` that the file's lines there contain have characters. The
-    longest line of `old` gives a part of its points where the file's line is only similar.
+    A line of `old` that the file contains at the right place gives one point per character. The longest line of `old`
+    gives fewer points if the file's line is only similar.
     """
     rows = [(row, line.strip()[:MAX_WIDTH]) for row, line in enumerate(old[:SHOWN_LINES])]
     wanted = max((line for _, line in rows), key=len)

@@ -123,7 +123,6 @@ class _Page:
     clipped: int
 
     def build_result(self, ctx: api.ToolContext, data: api.JsonMap, *events: api.FileRead) -> api.ToolResult:
-        """Return the page as a tool result with these data and events."""
         return api.text_result(
             self.body,
             summary=api.format_count(self.last - self.first + 1, "line"),
@@ -183,7 +182,7 @@ def _build_page(
 
 
 def _number_lines(lines: list[str], first: int, count: int, room: int) -> tuple[list[str], int]:
-    """Return up to `count` numbered lines, as many as `room` characters allow, and how many of them were cut."""
+    """Return up to `count` numbered lines, at most `room` characters, and the number of lines that were cut."""
     width = len(str(first + count - 1))
     numbered: list[str] = []
     clipped = 0

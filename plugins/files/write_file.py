@@ -23,7 +23,10 @@ class WriteFileArgs(api.FrozenModel):
 
 
 class ResolvedWrite(WriteFileArgs):
-    """The arguments of write_file with `exists`, which says if the file exists; set before the policy judges the call."""
+    """The arguments of write_file with `exists`, which is True if the file exists.
+
+    The policy judges these arguments.
+    """
 
     exists: bool
 

@@ -57,7 +57,7 @@ async def describe_places(
         lines.append(f"{path}:{line + 1}:{column + 1}" + (f": {text[:MAX_LINE_CHARS]}" if text else ""))
     nothing = f"The language server found nothing for {symbol}."
     if is_loading:
-        nothing = "The language server still reads the project. Ask again later."
+        nothing = "The language server is still reading the project. Ask again later."
     return _list_result(lines, nothing, api.format_count(len(places), "place"))
 
 

@@ -29,8 +29,6 @@ class ServerRefused(Exception):
 
 
 class _PendingRequest:
-    """A request that has no answer yet."""
-
     def __init__(self) -> None:
         self.done = anyio.Event()
         self.answer: Mapping[str, Any] = {}

@@ -61,7 +61,7 @@ def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
 
 
 def edits_by_file(workspace_edit: object, root: str) -> dict[str, list[Any]]:
-    """Return the text edits of a server's answer to a rename, by path. Raises `ToolError` if it is not supported."""
+    """Return the text edits of a server's answer to a rename, by path. Raises `ToolError` for unsupported edits."""
     answer = workspace_edit if isinstance(workspace_edit, dict) else {}
     by_file: dict[str, list[Any]] = {}
     pairs: list[tuple[object, Any]] = list((answer.get("changes") or {}).items())
@@ -81,7 +81,10 @@ def edits_by_file(workspace_edit: object, root: str) -> dict[str, list[Any]]:
 
 
 def apply_edits(content: api.FileContent, edits: Sequence[Any]) -> FileEdit:
-    """Return the content of a file with all edits applied. Raises `IndexError` if they overlap or do not fit it."""
+    """Return the content of a file with all edits applied.
+
+    Raises `IndexError` if edits overlap or do not fit the file.
+    """
     text = content.data.decode("utf-8", "strict")
     ends = [match.span() for match in _LINE_END.finditer(text)]
     starts = [0, *(end for _, end in ends)]

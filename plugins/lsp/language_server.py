@@ -75,7 +75,7 @@ class LanguageServerTool(api.BaseTool):
             self._changes[payload.path] = _DELETED if gone else _CREATED if new else _CHANGED
 
     def target(self, args: LanguageServerArgs) -> str:
-        """Return the action and its object."""
+        """Return the action and its symbol or path; for a rename, also the new name."""
         renamed = f" → {args.new_name}" if args.action == "rename" else ""
         return f"{args.action} {args.symbol or args.path}{renamed}"
 
@@ -202,7 +202,7 @@ class LanguageServerTool(api.BaseTool):
                 found = await server.ask("references", content.path, position, context=context)
                 answer = await server.ask("rename", content.path, position, newName=args.new_name)
         except (ServerRefused, ServerGone) as error:
-            raise api.ToolError(f"The language server did not rename it: {error}") from error
+            raise api.ToolError(f"The language server did not rename the symbol: {error}") from error
         except TimeoutError as error:
             limit = self._settings.timeout
             raise api.ToolError(f"The language server did not answer within {limit:g} s.") from error
@@ -210,7 +210,9 @@ class LanguageServerTool(api.BaseTool):
             by_file = edits_by_file(answer, env.root)
             left = sorted({path_of(place["uri"], env.root) for place in found or ()} - by_file.keys())
             if left:
-                raise api.ToolError(f"The language server would not rename it in {', '.join(left[:5])}.")
+                raise api.ToolError(
+                    f"The language server would not rename the symbol in {', '.join(left[:5])}."
+                )
             contents = {path: await env.read(path) for path in by_file}
             return tuple(apply_edits(contents[path], edits) for path, edits in by_file.items())
 

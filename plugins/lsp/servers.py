@@ -1,4 +1,4 @@
-"""The known language servers, and the choice of the one for a file."""
+"""The known language servers, and the choice of the server for a file."""
 
 import shlex
 import shutil

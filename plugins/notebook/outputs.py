@@ -23,7 +23,7 @@ class Image:
 
 
 def output_text(output: dict[str, Any]) -> str:
-    """Return an output as text; an image as a note of its type and size."""
+    """Return an output as text. For an image, this is a note of the image's type and size."""
     match output.get("output_type"):
         case "stream":
             return api.strip_control_sequences(joined(output.get("text", "")))
@@ -48,7 +48,7 @@ def output_text(output: dict[str, Any]) -> str:
 
 
 def output_images(outputs: Iterable[dict[str, Any]]) -> list[Image]:
-    """Return the images in outputs that a model can see."""
+    """Return the images of these outputs, without images in formats that models cannot read."""
     images = []
     for output in outputs:
         found = output.get("data")

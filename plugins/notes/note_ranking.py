@@ -67,8 +67,6 @@ class _Paragraph:
 
 @dataclass(slots=True)
 class _Scan:
-    """Data that one search collects while it reads the notes."""
-
     matching: list[_Paragraph] = field(default_factory=list)
     paragraphs: int = 0
     chars: int = 0
@@ -77,8 +75,6 @@ class _Scan:
 
 
 class _QueryWords:
-    """The words of a query, which it finds in texts, with a weight for each match."""
-
     def __init__(self, query: str) -> None:
         self.words = tuple(dict.fromkeys(api.word_forms(api.strip_accents(query))))
         self._typed = {word: {word, _without_e(word)} for word in self.words}

@@ -145,7 +145,7 @@ async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) ->
 
 
 async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) -> tuple[list[int], list[str]]:
-    """Read a file. Return the sorted numbers of those matching lines that it has, and all its lines.
+    """Read a file. Return the sorted `numbers` of lines that the file still has, and all lines of the file.
 
     Both are empty if the file is unreadable.
     """

@@ -1,6 +1,6 @@
 """Finding of the failures in the output of test programs, each with its name, message and traceback.
 
-Invariant: works line by line, in time proportional to the output.
+Invariant: the search works line by line, in time proportional to the output.
 """
 
 import re

@@ -35,14 +35,17 @@ class BrowseUrl(api.BaseTool):
         return (api.NetworkEffect(host=host_of(args.url)),)
 
     async def preview(self, args: BrowseUrlArgs, env: api.Environment) -> api.Preview:
-        """Bind the decision to the whole address, which the approval shows as the call's target."""
+        """Return a preview that binds the approval to the whole address.
+
+        The approval shows the address as the call's target.
+        """
         return api.Preview((), content=args.url)
 
     async def run(self, args: BrowseUrlArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Fetch the page, and return its text marked as data."""
         page = await fetch_page(args.url, ctx.may_connect)
         if page.moved_to:
-            message = f"It redirects to {page.moved_to}. To read that, call browse_url with it."
+            message = f"The page redirects to {page.moved_to}. To read that page, call browse_url with this address."
             return api.text_result(message, summary="redirects", data={"moved_to": page.moved_to})
         return _page_result(page, await asyncio.to_thread(read_page_text, page), ctx)
 

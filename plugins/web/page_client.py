@@ -1,6 +1,6 @@
 """Client that fetches one web page over HTTP.
 
-Invariant: connects only to addresses that the policy does not deny, and sends no cookies and no keys of the user. A
+Invariant: the client connects only to addresses that the policy does not deny, and sends no cookies and no keys. A
 redirect is followed only to the same host.
 """
 
@@ -33,8 +33,8 @@ HEADERS = {
 class Page:
     """A response of a server.
 
-    `address` is where it came from, `moved_to` the target of a redirect to another host, and `is_cut` is True if the page
-    is longer than `body`.
+    `address` is the address of the response, `moved_to` the target of a redirect to another host, and `is_cut` is True
+    if the page is longer than `body`.
     """
 
     address: str
@@ -111,8 +111,8 @@ async def _resolve(host: str, port: int, may_connect: Callable[[str], bool]) -> 
     for address in addresses:
         if not await asyncio.to_thread(may_connect, address):
             raise ToolError(
-                f"The policy denies connecting to {address}, to which {host} leads.",
-                hint=f"If the user wants it: a rule `allow connect {address}`.",
+                f"The policy denies connecting to {address}, the address of {host}.",
+                hint=f"If the user agrees, they can add the rule `allow connect {address}`.",
             )
     return addresses
 

@@ -90,7 +90,7 @@ async def test_parts_of_the_prompt_sections_and_tools_are_left_out_by_name(optio
     ("changes", "message"),
     [
         ({"without": ("tool:grop",)}, "There is no 'tool:grop'."),
-        ({"without": ("grep",)}, "A session cannot run without 'grep'."),
+        ({"without": ("grep",)}, "'grep' cannot be turned off in a session."),
         ({"without": ("skill:none",)}, "There is no 'skill:none'."),
         ({"allowed_tools": ("read_file", "red")}, "allowed_tools: there is no tool 'red'."),
     ],

@@ -140,7 +140,10 @@ class Assembler:
 
     @property
     def finish(self) -> FinishReason:
-        """The reason why the answer ended: with calls, `tool_calls` or `length`; else what the provider reported."""
+        """The reason why the answer ended, as the provider reported it.
+
+        For an answer with tool calls it is `length` or `tool_calls`, whatever the provider reported.
+        """
         if any(isinstance(block, _Call) for block in self._blocks):
             return "tool_calls" if self.finished is None or self.finished.reason != "length" else "length"
         return self.finished.reason if self.finished is not None else "stop"
@@ -148,7 +151,7 @@ class Assembler:
     def final_fault(self) -> ModelFault | None:
         """Return the fault of an ended stream; None if the answer is complete.
 
-        Faults are the one that the provider reported, a stream that was cut, a refusal, and an empty answer.
+        A fault is an error that the provider reported, a stream that was cut, a refusal, or an empty answer.
         """
         lost_afterwards = (
             self.finished is not None and self.fault is not None and self.fault.kind in IGNORED_AFTER_FINISH
@@ -315,7 +318,7 @@ class Assembler:
         )
 
     def _with_text_call(self, out: Sequence[ModelPart], ids: Ids) -> tuple[ModelPart, ...]:
-        """Return the parts with a text replaced by a tool call, if the text is clearly such a call."""
+        """Return the parts with a text replaced by a tool call, if the text is clearly a call."""
         is_cut = self.finished is not None and self.finished.reason == "length"
         call = normalise.text_call(self.text, self._offered) if self._offered and not is_cut else None
         if call is None:

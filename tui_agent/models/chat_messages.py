@@ -20,7 +20,7 @@ from tui_agent.protocol.parts import Content, ImageContent, ReasoningPart, TextC
 
 CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
-"""A converted answer: the answer, the profile of the model that it was sent to, and its converted form."""
+"""An answer, the model profile for which it was converted, and its converted form."""
 SEPARATOR: Final = "\n\n---\n\n"
 """Separator between user messages that are merged into one, e.g. the user's words and a mentioned file."""
 IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"

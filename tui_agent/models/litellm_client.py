@@ -226,8 +226,6 @@ def _mark_cache_end(message: JsonMap) -> None:
 
 
 class _Reader:
-    """Converter of litellm's chunks of one answer to this program's chunks."""
-
     def __init__(self, request: ModelRequest) -> None:
         self._info = request.model
         self._id = ""

@@ -209,14 +209,14 @@ _KEY = re.compile(
     r"(?i)(?:(?:sk|pk|xai|nvapi|csk|glpat|xoxb|key)-|(?:sk|rk|gsk|fw|hf|r8|gho|ghp|github_pat)_)"
     r"(?=[a-z_+=/.-]*[0-9])[a-z0-9_+=/.-]{8,}|(?:aiza|akia|ya29\.|eyj|bearer)[a-z0-9_+=/.-]{8,}|pplx-[a-z0-9]{24,}"
 )
-"""Prefixes of vendors' keys, followed by a digit, which ordinary words do not have."""
+"""Matches a text that begins like a vendor's key and contains a digit; ordinary words have no digit."""
 _RANDOM = re.compile(r"(?=[^/:.\-@]*[0-9])(?=[^/:.\-@]*[A-Za-z])[A-Za-z0-9_+=]{28,}")
-"""A long run of letters and digits without a separator, unlike a model name."""
+"""Matches a long run of letters and digits without a separator, which no model name has."""
 _REDACTOR = Redactor()
 
 
 def require_name(name: str) -> None:
-    """Raise a `ConfigError` if this cannot be a model's name. The error does not repeat it: it may be a key."""
+    """Raise `ConfigError` if this cannot be a model's name. The error does not contain the name, which may be a key."""
     if not name.isprintable() or any(char.isspace() for char in name) or len(name) > MAX_NAME_CHARS:
         raise ConfigError(
             "That is not a valid model name: it has spaces or is too long. It was not stored.",

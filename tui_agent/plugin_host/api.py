@@ -233,8 +233,8 @@ class OwnedApi:
         self._check_open()
         if not is_secret_variable(name, ""):
             raise PluginError(
-                f"The key {name!r} of {self.plugin} would not be kept out of logs.",
-                hint="Name it like a secret, such as ACME_API_KEY.",
+                f"The key {name!r} of {self.plugin} would appear in logs: its name does not look like that of a secret.",
+                hint="Choose a name such as ACME_API_KEY.",
             )
         value = self._places.keys.get(name, "")
         self.settings.append(SettingInfo(name=name, help=help, kind="key", default=bool(value)))
@@ -277,5 +277,5 @@ def _check_pattern(label: str, kind: str, text: str) -> None:
 
 def _require_target(target: str) -> str:
     if not _TARGET.fullmatch(target):
-        raise PluginError(f'{target!r} is not a reference. Example: "tui.pane:NotesPane".')
+        raise PluginError(f'{target!r} is not a reference to an object. Example: "tui.pane:NotesPane".')
     return target

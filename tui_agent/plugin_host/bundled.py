@@ -1,6 +1,7 @@
 """Locations of the bundled plugins, themes, demos, suites and examples, and of a log to try plugins on.
 
-Invariant: an installed copy has them inside the package, a source checkout beside it; no other place is searched.
+Invariant: these files are inside the package in an installed copy, and beside the package in a source checkout. No
+other place is searched.
 """
 
 from pathlib import Path

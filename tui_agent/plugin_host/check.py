@@ -38,7 +38,7 @@ class CheckReport:
 
 
 ToolCheck: TypeAlias = Callable[[OfferedTool], tuple[Sequence[str], Sequence[str]]]
-"""A function that tries a tool, and returns its faults and notes about it."""
+"""A function that tries a tool, and returns the tool's faults and notes about the tool."""
 
 
 def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:

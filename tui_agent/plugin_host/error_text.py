@@ -1,4 +1,4 @@
-"""Descriptions of the errors that plugins raise. Invariant: one line each, without a traceback."""
+"""Descriptions of the errors that plugins raise. Invariant: a description is one line without a traceback."""
 
 import traceback
 from pathlib import Path

@@ -78,7 +78,7 @@ class PluginHost:
     """Loads the plugins of one process.
 
     `disabled` plugins are listed but not imported. Plugins that are off by default are imported only if they are in
-    `enabled`. `limit` is the time in seconds for loading all plugins, side by side; bundled plugins have no limit.
+    `enabled`. Plugins are loaded at the same time, within `limit` seconds altogether; bundled plugins have no limit.
     `marks` is a folder that remembers which plugin ended the program; that plugin is left out until its files change.
     """
 
@@ -144,7 +144,10 @@ class PluginHost:
         loaded: LoadedPlugins,
         taken: dict[str, str],
     ) -> PluginLoaded | PluginFailed:
-        """Add the registrations of a plugin to `loaded`; if it failed, those of its previous version, `before`."""
+        """Add the registrations of a plugin to `loaded`.
+
+        If the plugin failed, add the registrations of its previous version `before`.
+        """
         place = _location(found)
         earlier = self._in_use.get(found.name)
         if earlier is not None:

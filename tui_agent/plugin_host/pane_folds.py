@@ -27,7 +27,7 @@ from tui_agent.store.log_reader import iterate_records, read_marks
 from tui_agent.units import format_bytes
 
 EVENTS_PER_COPY: Final = 1_000
-"""Number of events between two copies of a fold. When the fold goes back, it continues from a copy."""
+"""Number of events between two copies of a fold. A copy is used to return to an earlier event."""
 MAX_COPIES: Final = 64
 MAX_COPY_S: Final = 0.05
 """Maximum processor time for copying a fold. A fold that takes longer, or that cannot be copied, is not copied again.

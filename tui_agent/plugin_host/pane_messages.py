@@ -18,7 +18,7 @@ MAX_BYTES: Final = 64_000
 PROCESSOR_LIMIT_S: Final = 1.0
 """Maximum processor time in seconds of a fold or pane; after it, the plugin is stopped."""
 WAIT_LIMIT_S: Final = 5.0
-"""Seconds that it may additionally spend waiting, for a file or for a processor that others use."""
+"""Maximum seconds that a fold or pane may spend waiting, in addition to its processor time."""
 
 
 class PaneRequest(FrozenModel):
@@ -40,7 +40,7 @@ class PaneProgress(FrozenModel):
 
 
 class PaneBlocks(FrozenModel):
-    """The pane as it is after the event `seq`, which is earlier than the requested one if the log ends before that."""
+    """The pane as it is after the event `seq`, which is earlier than requested if the log ends earlier."""
 
     kind: Literal["blocks"] = "blocks"
     seq: int

@@ -1,7 +1,7 @@
 """The child process of the panes: `python -m tui_agent.plugin_host.pane_server`.
 
-Invariant: the process ends when the app is gone, or when a plugin does not return within the limits, even if it is in
-C code. In the second case, the output ends with a traceback. What plugins print goes to standard error.
+Invariant: the process ends when the app is gone. It also ends, with a traceback on its output, when a plugin does not
+return within the limits, even if the plugin runs C code. What plugins print goes to standard error.
 """
 
 import faulthandler
@@ -32,7 +32,7 @@ SLICE_S: Final = 0.1
 
 
 class Deadline:
-    """Limits on the plugin's time; the process ends with a traceback on `output` if it exceeds them.
+    """Limits on the plugin's time. If the plugin exceeds a limit, the process ends with a traceback on `output`.
 
     Computation is limited by processor time, because on a busy machine even a quick plugin may take seconds.
     """

@@ -49,7 +49,10 @@ async def _watch(folders: Sequence[Path], changed: Callable[[], object]) -> None
 
 
 async def _set_at_cancellation(stop: anyio.Event) -> None:
-    """Set the event when this task is cancelled: the thread that waits for changes sees it, but no cancellation."""
+    """Set `stop` when this task is cancelled.
+
+    The thread that waits for changes sees only the event, not the cancellation.
+    """
     try:
         await anyio.sleep_forever()
     finally:

@@ -1,6 +1,7 @@
 """Damage of a stored session, in plain sentences: a quick report for its readers, and a complete verification.
 
-Invariant: only reads; an intact session yields nothing; `verify_session` returns every problem and raises nothing.
+Invariant: this module only reads; an intact session yields nothing; `verify_session` returns every problem and raises
+nothing.
 """
 
 import re
@@ -156,7 +157,8 @@ def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
 def _scan_part(part: HistoryPart) -> tuple[list[int], int]:
     """Return the numbers of the damaged lines in one part of a session's history.
 
-    The second value is the log version of the other lines.
+    The second value is a log version that this release cannot read, if an intact line has one; otherwise the current
+    version.
     """
     damaged: list[int] = []
     version, number = SCHEMA_VERSION, 0

@@ -1,7 +1,7 @@
 """Search for every permission decision in a log's bytes, so that many sessions can be scanned at once.
 
-Invariant: returns only decisions in the log itself, in order; for a fork, only those after the fork. Damaged lines are
-skipped.
+Invariant: only decisions in the log itself are found, in order. Decisions that a fork inherits are not in its log.
+Damaged lines are skipped.
 """
 
 import re
@@ -25,8 +25,8 @@ _CALLED = re.compile(rb',"call_id":"([^"]{1,200})","name":"([^"]{1,200})"')
 class DecisionRecord:
     """A permission decision in a log, with its context.
 
-    `workspace` and `tool` are empty if the log does not have them. `granted` are the rules that the user had allowed in
-    this session by then, and not revoked.
+    `workspace` and `tool` are empty if the log does not have them. `granted` are the rules that the user allowed in
+    this session before the decision and had not revoked.
     """
 
     seq: int

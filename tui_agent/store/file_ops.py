@@ -66,14 +66,14 @@ class SystemFiles:
 _ADVICE = {
     errno.ENOSPC: "Free some space",
     errno.EDQUOT: "Free some space in your quota",
-    errno.EACCES: "Check its permissions",
-    errno.EPERM: "Check its permissions",
-    errno.EROFS: "Remount its disk as writable; it is read-only",
-    errno.ENOTDIR: "Rename the file that has the name of a folder on this path",
-    errno.EEXIST: "Rename the file that has the name of a folder on this path",
-    errno.EISDIR: "Rename the folder that has the name of this file",
-    errno.ENOENT: "Create its folder",
-    errno.ELOOP: "Fix its symbolic links: they form a loop",
+    errno.EACCES: "Check the permissions of the folder and its files",
+    errno.EPERM: "Check the permissions of the folder and its files",
+    errno.EROFS: "Remount the disk as writable; it is read-only",
+    errno.ENOTDIR: "Rename the file on this path that should be a folder",
+    errno.EEXIST: "Rename the file on this path that should be a folder",
+    errno.EISDIR: "Rename the folder that is in the place of this file",
+    errno.ENOENT: "Create the missing folder",
+    errno.ELOOP: "Fix the symbolic links on this path: they form a loop",
     errno.ENAMETOOLONG: "Use a shorter name",
 }
 

@@ -69,8 +69,8 @@ _HEAD_ADAPTER = TypeAdapter(_Head)
 def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: FileOps) -> None:
     """Write the state computed from the log up to the line at `place`, replacing the cached state.
 
-    `data` is the state and `format` the version of its format. Raises `OSError`; the old cache then stays, or there is
-    none.
+    `data` is the state and `format` the version of its format. Raises `OSError`; then the old cache, if any, is
+    unchanged.
     """
     head = _Head(__version__, format, folder.name, place, len(data), zlib.crc32(data))
     head = replace(head, own=head.checksum())

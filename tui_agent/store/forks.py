@@ -33,7 +33,7 @@ _MAX_PAYLOAD_BYTES = 63 * 1024
 def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
     """Return the payload of the event that begins a fork, for a fork at event `at_seq` of a session.
 
-    The payload's `parent_session` is the session in whose log that event is, which may be a parent of this session.
+    The payload's `parent_session` is the session whose log contains that event: this session, or one of its parents.
     Raises `StoreError` if there is no such event.
     """
     history = load_lineage(folder)

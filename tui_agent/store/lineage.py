@@ -1,7 +1,7 @@
 """History of a forked session: its parents' events up to the fork, then its own.
 
 Invariant: a fork refers to an event of its parent's log by (session, seq, checksum of that line) and copies nothing. If
-the parent is missing or differs, the fork's own events are still readable, and `fault` has the reason.
+that log or line is missing or another, the fork's own events are still readable, and `fault` has the reason.
 """
 
 from collections.abc import Sequence
@@ -190,7 +190,7 @@ def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> Stor
     if line is None:
         return _origin_error(child, parent, f"whose event {origin.at_seq} is missing or damaged")
     if line[CRC_SLICE].decode("ascii", "replace") != origin.crc:
-        return _origin_error(child, parent, f"whose event {origin.at_seq} is not the one it was forked from")
+        return _origin_error(child, parent, f"whose event {origin.at_seq} has changed since the fork")
     return None
 
 

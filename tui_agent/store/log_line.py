@@ -103,9 +103,9 @@ def line_version(line: bytes) -> int:
 
 
 def pick_foreign_version(versions: Iterable[int]) -> int:
-    """Return the highest of these versions of the log format that this release cannot read.
+    """Return the highest of these log versions that this release cannot read.
 
-    If it can read all, return the current version.
+    If this release can read all of them, return the current version.
     """
     return max((version for version in versions if version != SCHEMA_VERSION), default=SCHEMA_VERSION)
 

@@ -102,7 +102,7 @@ def require_known_version(folder: Path, version: int) -> None:
 def read_log_version(folder: Path) -> int:
     """Return the version of the log format that a session's log has.
 
-    If some lines have a version that this release cannot read, return that one. Raises `OSError`.
+    If some lines have a version that this release cannot read, return that version. Raises `OSError`.
     """
     return survey_lines(_file_lines(folder / EVENTS_FILE)).version
 
@@ -203,7 +203,6 @@ def _read_reported(path: Path) -> tuple[set[int], set[str]]:
 def _is_still_in_log(side_file: Path, torn: bytes) -> bool:
     """Return True if the torn end of a log begins with the bytes of a side file.
 
-    An earlier opening of the log then failed after saving these bytes, before it cut them off. The caller counts them
-    with the end of the log, not with the side file.
+    If so, an earlier opening of the log saved these bytes but failed before it cut them off the log.
     """
     return torn.startswith(side_file.read_bytes())

@@ -80,7 +80,6 @@ class Shrinker:
         )
 
     def _store_payload(self, kind: str, raw: bytes) -> bytes:
-        """Store the whole payload as a blob, and return the JSON of a reference. Needed for very many small parts."""
         return to_json({"kind": kind, "payload_blob": self._blobs.put_bytes(raw), "size": len(raw)})
 
     def _shrink_model(self, model: ModelT, walk: "_Walk") -> ModelT:

@@ -31,7 +31,7 @@ class RecentRecords:
         self._new_bytes += size
 
     def drop_older(self) -> None:
-        """Drop the records that were there at the last drop, if those added since then have reached a limit."""
+        """Drop the records that the last drop kept, if the newer records have reached a limit."""
         if len(self._records) - self._older >= MAX_RECORDS or self._new_bytes >= MAX_BYTES:
             del self._records[: self._older]
             self._older, self._new_bytes = len(self._records), 0

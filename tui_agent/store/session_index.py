@@ -192,7 +192,7 @@ class SessionIndex:
     ) -> list[SearchHit]:
         """Return the newest hit of each session, among the newest `MAX_HITS` hits.
 
-        In all other respects like `search`.
+        The arguments and the fallbacks are those of `search`.
         """
         hits = self._query(states, lambda db: session_search.find_sessions(db, text, workspace), on_stale)
         if hits is None:

@@ -228,7 +228,7 @@ class SessionLog:
             raise StoreFull(
                 f"{kind} could not be stored in {self._path}: {reason}.",
                 hint=f"{'Free some space' if cause is None else advice_for(cause)} and try again; "
-                "everything before it is stored.",
+                "all earlier events are stored.",
             ) from cause
 
     def repair_file(self) -> LogRepaired | None:

@@ -36,7 +36,7 @@ from tui_agent.store.log_scan import read_seq, split_lines
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]
 """State of a session's newest turn.
 
-`open`: the log does not have its end; `waiting`: the user must answer; "": unknown.
+`open`: the log does not have the turn's end; `waiting`: the user must answer; "": unknown.
 """
 
 MAX_BYTES: Final = 8 * 1024 * 1024

@@ -111,7 +111,10 @@ def summarise_session(folder: Path, known: SessionStats | None = None) -> Sessio
 
 
 def _count_ends(path: Path, blobs: BlobStore, known: SessionStats | None) -> SessionStats:
-    """Return title, model and workspace from the end of a long log; what is missing, from `known` or the log's start."""
+    """Return title, model and workspace of a session with a long log.
+
+    They come from the log's end or, if they are not there, from `known` or the log's start.
+    """
     end = count_lines(read_tail_bytes(path, _LONG_TAIL_BYTES), known or SessionStats(), blobs)
     if end.title and end.model and end.workspace:
         return end

@@ -13,7 +13,7 @@ KINDS = ("section", "tool", "skill", "prompt")
 
 
 class Ablation:
-    """The features to turn off, and the names of all features that the session has asked about."""
+    """The features to turn off, and the names of the features that exist in the session."""
 
     def __init__(self, without: Collection[str]) -> None:
         """Store the features to turn off. Raises `ConfigError` if a name has an unknown kind."""
@@ -22,7 +22,7 @@ class Ablation:
         for name in sorted(self._without - self._known):
             if name.partition(":")[0] not in KINDS or not name.partition(":")[2]:
                 raise ConfigError(
-                    f"A session cannot run without {name!r}.",
+                    f"{name!r} cannot be turned off in a session.",
                     hint=f"Use {', '.join(f'{kind}:NAME' for kind in KINDS)}, {COMPACTION} or {POLICY_RETRY}.",
                 )
 

@@ -114,7 +114,7 @@ async def start_environments(
 ) -> Environments:
     """Start and return the environments of a session.
 
-    Raises `ConfigError` if the chosen one is unknown or cannot start.
+    Raises `ConfigError` if the chosen environment is unknown or cannot start.
     """
     environments = Environments(base, loaded, workspace, recorded)
     try:

@@ -41,7 +41,7 @@ def server_settings(base: StartupContext, server: McpServer) -> ServerSettings |
 
 
 def login_file(base: StartupContext, name: str, table: McpServerTable) -> LoginFile | None:
-    """Return the place of a server's login; None if its token is in a header of the configuration."""
+    """Return the path of the file with a server's login; None if the configuration contains the server's token."""
     if any(header.lower() == "authorization" for header in table.headers):
         return None
     return LoginFile(base.config.paths.mcp_logins, name, table.url, base.redactor.learn)

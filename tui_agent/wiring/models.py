@@ -65,7 +65,7 @@ class ClientCache:
         return self._clients[info]
 
     async def aclose(self, report: Callable[[Payload], object]) -> None:
-        """Close all clients. `report` records an error of a client, which keeps no other one open."""
+        """Close all clients, even if one of them raises an error. `report` records such errors."""
         clients = list(self._clients.values())
         self._clients.clear()
         for client in clients:

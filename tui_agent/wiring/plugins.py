@@ -85,7 +85,7 @@ def agent_factories(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
 
 
 def _refuse_program(name: str) -> Agent:
-    """Raise `ConfigError`: only the turns of a session, which replace this factory, can run a program."""
+    """Raise `ConfigError`: programs run only in the turns of a session, which do not use this factory."""
     raise ConfigError(
         f"The agent {name} is a program, which cannot run here.", hint="Choose another --agent."
     )
@@ -102,7 +102,7 @@ async def require_program(env: Environment, agent: str) -> None:
 
 
 def missing_program(agent: str, environment: str) -> ConfigError:
-    """Return the error that an agent's program is not in an environment."""
+    """Return the error for an agent whose program is not in an environment."""
     program = PROGRAMS[agent]({}).program
     return ConfigError(
         f"The agent {agent} needs the program {program}, which was not found in the environment {environment}.",

@@ -199,7 +199,6 @@ class _Assembled:
     load_changed: Callable[[], ChangedExtensions | None]
 
     def use_changed(self) -> None:
-        """Make the tools and commands of MCP servers available from the first request on."""
         changed = self.load_changed() if self.servers.is_any else None
         if changed is not None:
             self.extensions.replace_later(changed)
@@ -300,7 +299,6 @@ def _record_start(
     settings: SessionSettings,
     earlier: SessionContextLoaded | None,
 ) -> RunStarted:
-    """Record the start of this run. Return its event."""
     run = _run_started(base, settings)
     if past.is_empty:
         record_new_session(
@@ -389,7 +387,6 @@ def _build_recorder(
 async def _release(
     environments: Environments, clients: ClientCache, maps: RepoMaps, servers: McpServers, recorder: Recorder
 ) -> int:
-    """Close the engine's servers, environment, clients and maps. Return how many processes had to be killed."""
     await servers.aclose()
     try:
         return await environments.aclose()

@@ -101,7 +101,11 @@ def test_a_wrong_value_is_named_with_file_and_line(loaded, tmp_path: Path, confi
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("ACME_API_KEY", "ACME_URL", "The key 'ACME_URL' of acme would not be kept out of logs."),
+        (
+            "ACME_API_KEY",
+            "ACME_URL",
+            "The key 'ACME_URL' of acme would appear in logs: its name does not look like that of a secret.",
+        ),
         ("@oracle\nasync ", "@oracle\n", "The function of the oracle solve of acme is not `async def`."),
         (
             "    token",

@@ -113,7 +113,9 @@ async def test_a_redirect_is_followed_on_its_host_only(server: Server, bench: Be
     server.redirect("/file", "file:///etc/passwd")
     assert "The end" in text(await bench.run("browse_url", url=f"{address}/same"))
     moved = await bench.run("browse_url", url=f"{address}/other")
-    assert text(moved).startswith(f"It redirects to http://localhost:{server.port}/end. To read that, call")
+    assert text(moved).startswith(
+        f"The page redirects to http://localhost:{server.port}/end. To read that page, call"
+    )
     for path, words in (("round", "redirects more than 5 times"), ("file", "must begin with http")):
         with pytest.raises(ToolError, match=words):
             await bench.run("browse_url", url=f"{address}/{path}")

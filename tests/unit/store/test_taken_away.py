@@ -106,7 +106,7 @@ def test_texts_that_were_removed_before_their_sync_are_told_once(tmp_path: Path)
         (errno.EROFS, StoreUnusable, "read-only"),
         (errno.EACCES, StoreUnusable, "permissions"),
         (errno.ENOTDIR, StoreUnusable, "Rename the file"),
-        (errno.ENOENT, StoreUnusable, "Create its folder"),
+        (errno.ENOENT, StoreUnusable, "Create the missing folder"),
         (errno.EIO, StoreFull, "Check the disk"),
     ],
 )

@@ -78,7 +78,6 @@ def validate(table: Table) -> tuple[Program | None, list[TableFault]]:
 
 
 def _reason(kind: str, message: str, value: object) -> str:
-    """Describe a validation error of pydantic in words that a user understands."""
     if kind in _LISTS:
         short = isinstance(value, str) and len(value) < _MAX_SHOWN
         return f'write a list: ["{value}"]' if short else "write a list"

@@ -323,7 +323,6 @@ class _NamePatterns:
 
 
 def _matches_dotted(name: str, folders: Iterable[str]) -> bool:
-    """Return True if a shell pattern that begins with a dot matches one of the folders."""
     shape = name.lower()
     return shape.startswith((".", "[.")) and any(fnmatchcase(folder, shape) for folder in folders)
 

@@ -61,7 +61,6 @@ def _is_made_for_one(pattern: str, names: Sequence[str]) -> bool:
 
 
 def _has_enough_letters(pattern: str, letters: str, name: str) -> bool:
-    """Return True if a shell pattern contains enough of a secret name's own letters."""
     if letters == ".":  # every name that begins with a dot
         return name[0] == "."
     only_ends = name[:2] == "*."

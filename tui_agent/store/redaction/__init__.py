@@ -1,4 +1,5 @@
 """Redaction of secrets, before anything is written.
 
-Invariant: texts in, texts out. Neither clock nor environment is read, and no file except the bundled rules.
+Invariant: the result depends only on the text and the rules. No clock, environment or file is read, except the files
+with the bundled rules.
 """

@@ -1,6 +1,6 @@
 """The redactor: finds the secrets in a text and covers them.
 
-Invariant: linear in the text, and cheap without secrets: a rule's pattern runs only on a text that has one of its
+Invariant: redaction takes time linear in the text. A rule's pattern runs only on a text that has one of the rule's
 keywords. Everything that is not a secret stays byte for byte the same.
 """
 
@@ -200,7 +200,7 @@ def _index_of(rules: tuple[Rule, ...], disabled: frozenset[str]) -> KeywordIndex
 def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[int]]]:
     """Yield each line of a text that is continued by a backslash, joined as the shell does.
 
-    The other values are the offset of each piece in the joined line, and the shift from there to the piece's offset in
+    The other values describe each piece of the joined line: its offset there, and the number to add for its offset in
     `raw`.
     """
     if b"\\" not in raw:

@@ -107,7 +107,7 @@ async def find_changes(
 
 
 def _count_generated(shadow: CheckpointStore, changes: Sequence[ChangedPath]) -> tuple[FolderChange, ...]:
-    """Return the changes in generated folders, as numbers of files."""
+    """Return the number of changed files in each generated folder."""
     generated = shadow.find_generated()
     changed = generated.count(change.path for change in changes)
     if not changed:

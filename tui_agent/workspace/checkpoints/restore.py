@@ -148,7 +148,7 @@ async def apply_operations(
 
 
 def _own_first(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[RestoreOperation]:
-    """Return the operations with those in generated folders at the end."""
+    """Return the operations sorted so that operations on generated folders come last."""
     folder_of = shadow.find_generated().folder_of
     return sorted(operations, key=lambda operation: bool(folder_of(operation.path)))
 

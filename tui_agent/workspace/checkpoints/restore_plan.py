@@ -176,7 +176,6 @@ def _known_paths(
     named: Collection[str],
     differing: Mapping[str, tuple[Entry | None, Entry | None]],
 ) -> set[str]:
-    """Return the named paths that a checkpoint contains. Raises `CheckpointError` for a path that is never saved."""
     known = {path for path in named if path in shadow.tracked or path in differing}
     for path in named:
         reason = unsaveable_reason(shadow, path, {}, tracked=path in known)

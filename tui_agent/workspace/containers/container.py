@@ -131,7 +131,6 @@ class Container:
         return int(await self._ask(f"signal {signal_name} {marker}"))
 
     async def _repeat(self, request: str) -> None:
-        """Repeat a request until it finds no process."""
         count = int(await self._ask(request))
         while count:
             await anyio.sleep(POLL_S)

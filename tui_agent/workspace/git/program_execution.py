@@ -216,8 +216,6 @@ def _matching_folders(root: str, folder: str) -> Iterator[str]:
 
 
 class _Check:
-    """One check of git repositories, including their submodules and linked repositories."""
-
     def __init__(self, home: str) -> None:
         self._home = home
         self._parts = RepositoryCheck()

@@ -26,8 +26,6 @@ AnswerReader: TypeAlias = Callable[[JsonMap, int, bytes, str], HookAnswer | str]
 
 
 class _HookOutput(BaseModel):
-    """The JSON object that a hook command may print."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
     decision: Literal["allow", "ask", "deny"] | None = None

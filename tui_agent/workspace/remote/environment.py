@@ -141,7 +141,6 @@ class RemoteEnvironment(EnvironmentWrapper):
         )
 
     async def _end_command(self, marker: str) -> None:
-        """End the processes of a command: SIGTERM, a grace period, SIGKILL."""
         count = int(await self._ask(SIGNAL, "TERM", marker))
         with anyio.move_on_after(TERMINATE_GRACE_S):
             while count:
