@@ -104,7 +104,7 @@ class Conversation:
         return "".join([await self.read_text(text) for text in texts]).strip()
 
     async def read_text(self, text: LongText) -> str:
-        """Return the full text that an event refers to. Raises `BlobNotFound` if it is missing."""
+        """Return the full text that an event refers to. Raises `BlobNotFound` if the text is missing."""
         if not isinstance(text, BlobText):
             return text
         return (await self.read_blob(text.blob_sha256)).decode("utf-8", "replace")

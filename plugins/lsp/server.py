@@ -110,7 +110,7 @@ class LanguageServer:
     async def settle(self, content: api.FileContent) -> None:
         """Wait until a new server has read the project, which it shows by sending diagnostics of an open file.
 
-        Before that, it knows only some of the references to a symbol. Raises `ServerGone` if the server ends.
+        Before that, the server knows only some of the references to a symbol. Raises `ServerGone` if the server ends.
         """
         if not self._is_settled:
             await self.diagnose(content)
@@ -226,7 +226,7 @@ class LanguageServer:
 async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIterator[LanguageServer]:
     """Yield the server of a started process, ready for questions; end it with the context.
 
-    Raises `ToolError` if it does not get ready.
+    Raises `ToolError` if the server does not get ready.
     """
     server, problem = LanguageServer(process, root), ""
     connection = server.connection

@@ -50,7 +50,7 @@ class Cell:
 
 
 class Notebook:
-    """A notebook's file content. Raises `ToolError` if it is not a notebook of format 4."""
+    """A notebook's file content. Raises `ToolError` if the content is not a notebook of format 4."""
 
     def __init__(self, content: api.FileContent) -> None:
         self.path = content.path

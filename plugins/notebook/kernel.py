@@ -62,7 +62,7 @@ class Kernel:
         """True until the first cell has run."""
 
     async def run(self, code: str, on_text: Callable[[str], None]) -> CellRun:
-        """Run a cell to its end; `on_text` is called with its output as it arrives. Raises `KernelGone`.
+        """Run a cell to its end; `on_text` is called with the cell's output as the output arrives. Raises `KernelGone`.
 
         If this call is cancelled, the cell is interrupted, and the next run waits for the cell's end.
         """
@@ -94,7 +94,7 @@ class Kernel:
             raise KernelGone("it ended") from error
 
     async def wait_until_ready(self) -> None:
-        """Wait until the kernel accepts orders. Raises `KernelGone` if it ends or takes too long."""
+        """Wait until the kernel accepts orders. Raises `KernelGone` if the kernel ends or takes too long."""
         with anyio.move_on_after(START_LIMIT_S):
             await self._ready.wait()
         if self.fault or not self._ready.is_set():
@@ -145,7 +145,7 @@ class Kernel:
 
 @asynccontextmanager
 async def run_kernel(process: api.PipedProcess) -> AsyncIterator[Kernel]:
-    """Yield the kernel of a started process, ready for orders. Raises `ToolError` if it does not get ready."""
+    """Yield the kernel of a started process, ready for orders. Raises `ToolError` if the kernel does not get ready."""
     kernel, problem = Kernel(process), ""
     async with anyio.create_task_group() as group:
         group.start_soon(kernel.read_messages)

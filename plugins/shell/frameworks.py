@@ -163,7 +163,7 @@ async def _python_command(
 def _start_folder(folder: str, tests: list[str]) -> str:
     """Return the folder in which unittest searches for tests.
 
-    It is the only folder that contains tests, or an empty string for the project's own folder.
+    This is the only folder that contains tests; otherwise an empty string, which means the project's own folder.
     """
     prefix = f"{folder}/" if folder not in ("", ".") else ""
     tops = {

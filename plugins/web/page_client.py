@@ -47,7 +47,7 @@ class Page:
 
 
 async def fetch_page(address: str, may_connect: Callable[[str], bool]) -> Page:
-    """Fetch a page. Raises `ToolError` if it cannot be reached or is refused."""
+    """Fetch a page. Raises `ToolError` if the page cannot be fetched or the policy denies its address."""
     try:
         async with asyncio.timeout(TIME_LIMIT_S):
             for _ in range(MAX_REDIRECTS + 1):

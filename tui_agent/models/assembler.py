@@ -112,7 +112,7 @@ class Assembler:
         self.fault: ModelFault | None = None
 
     def feed(self, chunk: ModelChunk) -> Delta | None:
-        """Add one chunk. Return what it adds to the answer on the screen; None if it adds nothing."""
+        """Add one chunk. Return the chunk's addition to the answer on the screen; None if there is no addition."""
         match chunk:
             case TextChunk(text):
                 return self._add_text("text", text)
@@ -243,7 +243,7 @@ class Assembler:
     def _find_or_add_call(self, chunk: ToolCallChunk) -> _Call:
         """Return the call that the chunk belongs to; add one if there is none.
 
-        The call is found by its id, else by its index, else it is the last call.
+        This is the call with the chunk's id, else the call with the chunk's index, else the last call.
         """
         known = self._by_id.get(chunk.call_id) if chunk.call_id else None
         if known is not None and not self._reuses_id(known, chunk):

@@ -62,7 +62,7 @@ class Endpoint:
 def normalise_url(url: str) -> str:
     """Normalise a base URL: no trailing slash, no route, and `/v1` if it contains no version.
 
-    Raises `ConfigError` if it is not an http or https address.
+    Raises `ConfigError` if the URL is not an http or https address.
     """
     text = url.strip()
     if "://" not in text:

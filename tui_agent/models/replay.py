@@ -56,7 +56,7 @@ def answers_format() -> TypeAdapter[RecordedAnswers]:
 
 
 def read_answers(file: Path) -> RecordedAnswers:
-    """Return the recorded answers in a file. Raises `ConfigError` if it cannot be read."""
+    """Return the recorded answers in a file. Raises `ConfigError` if the file cannot be read."""
     try:
         return answers_format().validate_json(file.read_bytes())
     except OSError as error:

@@ -47,7 +47,7 @@ class Routes:
         self._plugins = plugins
 
     def find(self, name: str, base_url: str) -> Route:
-        """Return the route of a profile or model name. Raises `ConfigError` if it is unknown."""
+        """Return the route of a profile or model name. Raises `ConfigError` if the name is unknown."""
         profile = self._profiles.get(name)
         if profile is not None:
             return self._profile_route(name, profile)

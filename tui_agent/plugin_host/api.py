@@ -140,7 +140,7 @@ class OwnedApi:
         grammar: str = "",
         query: str = "",
     ) -> None:
-        """Add a language to the repository map. Raises `PluginError` if it cannot be used."""
+        """Add a language to the repository map. Raises `PluginError` if the language cannot be used."""
         label = f"The language {name} of {self.plugin}"
         if not suffixes or any(not suffix or set("./\\") & set(suffix) for suffix in suffixes):
             raise PluginError(

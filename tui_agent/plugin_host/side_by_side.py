@@ -1,7 +1,7 @@
 """Runs functions of plugins at the same time, each in a thread, with one time limit for all.
 
-Invariant: `run_side_by_side` returns soon after the limit, whatever the functions do. A function that is still
-running then is interrupted; if it cannot be (it sleeps in C code), its thread is abandoned.
+Invariant: `run_side_by_side` returns soon after the limit, whatever the functions do. A function that is still running
+then is interrupted. If that is impossible, because the function sleeps in C code, its thread is abandoned.
 """
 
 import ctypes

@@ -96,7 +96,10 @@ class BlobStore:
         return BlobText(blob_sha256=self.put_bytes(data), size=len(data), preview=text[:PREVIEW_CHARS])
 
     def read(self, blob_sha256: str) -> bytes:
-        """Return the bytes of a blob. Raises `BlobNotFound` if it is missing or does not match its name."""
+        """Return the bytes of a blob.
+
+        Raises `BlobNotFound` if the blob is missing or its content does not match the digest.
+        """
         data = self.find(blob_sha256)
         if data is None:
             raise BlobNotFound(

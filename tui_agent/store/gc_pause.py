@@ -1,6 +1,6 @@
 """A pause of the garbage collector while many objects are created.
 
-Invariant: the collector is enabled afterwards if it was before.
+Invariant: if the collector was enabled before the pause, it is enabled after the pause.
 """
 
 import gc

@@ -92,9 +92,9 @@ def iterate_records(
 ) -> Iterator[Record]:
     """Yield the records with `seq` > `after`, without the streamed pieces of finished answers.
 
-    `current_branch_only` yields only records of the current branch. `stretches` yields only those of another branch,
-    given as ranges of event numbers. `last` is the last event of the session's own log to read. Records appended
-    during the iteration may be included. Raises `SessionNotFound`.
+    `current_branch_only` yields only records of the current branch. `stretches` yields only records of another branch,
+    given as ranges of event numbers. `last` is the last event of the session's own log to read. Records appended during
+    the iteration may be included. Raises `SessionNotFound`.
     """
     size = _log_size(folder)
     if last is not None:
@@ -105,8 +105,8 @@ def iterate_records(
 def read_marks(folder: Path) -> list[Record]:
     """Return the events of all branches that the folds `Branches` and `Commits` need.
 
-    These are moves to earlier events, starts of turns, and checkpoints. They are found by searching the bytes, without
-    parsing other events. Raises `SessionNotFound`.
+    These are moves to earlier events, starts of turns, and checkpoints. These events are found by searching the bytes,
+    without parsing other events. Raises `SessionNotFound`.
     """
     size, history, blobs = _log_size(folder), load_lineage(folder), open_blobs(folder)
     marks: list[Record] = []

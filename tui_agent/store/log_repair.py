@@ -38,7 +38,7 @@ class OpenedLog:
 def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> OpenedLog:
     """Open a session's log for writing; the caller holds its lock.
 
-    Raises `StoreError` if it cannot be opened, `SessionNotFound` if there is none.
+    Raises `StoreError` if the log cannot be opened, and `SessionNotFound` if there is no log.
 
     A log written by another version raises `SessionVersionError` and stays unchanged. `repair` of the result is an
     event about repaired lines that the caller must record; every opening returns it until it is in the log. `known`

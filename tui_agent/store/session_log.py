@@ -168,9 +168,9 @@ class SessionLog:
     ) -> Envelope:
         """Store one event and return it exactly as readers will see it.
 
-        Raises `StoreFull` if it could not be stored; the log is then unchanged, and the caller may append the payload
-        again once there is space. Raises `StoreError` for a payload that no reader would understand, or on a closed
-        log.
+        Raises `StoreFull` if the event could not be stored; the log is then unchanged, and the caller may append the
+        payload again once there is space. Raises `StoreError` for a payload that no reader would understand, or on a
+        closed log.
         """
         if self._closed:
             raise StoreError(f"The session {self.session} is closed; {payload.kind} was not recorded.")

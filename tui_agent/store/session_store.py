@@ -75,8 +75,9 @@ class SessionStore:
     def create(self, session_id: str, *, lazy: bool = False) -> SessionLog:
         """Create a new session and lock it. With `lazy`, do this at the first recorded message (see `SessionLog`).
 
-        Raises `StoreError` if the session exists, `StoreFull` or `StoreUnusable` if it cannot be stored. With `lazy`,
-        it raises only if no session can be created in `root`; other errors are raised by the log's `append`.
+        Raises `StoreError` if the session exists, and `StoreFull` or `StoreUnusable` if the session cannot be stored.
+        With `lazy`, this method raises only if no session can be created in `root`; other errors are raised by the
+        log's `append`.
         """
         folder = self.folder(session_id)
         if lazy:

@@ -59,7 +59,7 @@ class Environments:
         self.active = factories[name]()
 
     async def start(self) -> None:
-        """Start the environment for commands. Raises `ConfigError` if it cannot start."""
+        """Start the environment for commands. Raises `ConfigError` if the environment cannot start."""
         try:
             await self.active.start()
         except (ConfigError, EnvironmentFault) as error:

@@ -1,6 +1,6 @@
 """The syntax tree of the supported subset of bash. Text outside this subset is never proven to be harmless.
 
-Invariant: frozen data. A tree covers the whole text: syntax without a node class here is refused.
+Invariant: the nodes are frozen data. A tree covers the whole text: syntax without a node class here is refused.
 """
 
 from typing import Literal, TypeAlias

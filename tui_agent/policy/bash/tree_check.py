@@ -59,7 +59,7 @@ def disagreement(text: str, script: Script) -> Refusal | None:
 def _seen_words(spans: Sequence[Span], *, is_test: bool) -> "set[_SeenWord]":
     """Return the words of a command, for the comparison of both parsers.
 
-    In a test (`[ … ]` or `[[ … ]]`), all words after the bracket are joined into one.
+    In a test (`[ … ]` or `[[ … ]]`), all words after the bracket are joined into a single word.
     """
     if is_test:
         spans = [spans[0], (spans[0][1], spans[-1][1])]

@@ -1,4 +1,5 @@
 """The catalog of known programs: TOML entries, one file per program or subcommand, loaded by name.
 
-Invariant: positive lists only. A program or option that no entry lists is unknown, and the user is asked about it.
+Invariant: the catalog has only positive lists. A program or option that no entry lists is unknown, and the user is
+asked about it.
 """

@@ -1,6 +1,6 @@
 """The judge of one tool call: gives judgements about the tool itself, and about each effect of the call.
 
-Invariant: created for each decision; keeps no state between decisions.
+Invariant: a judge is created for each decision, so no state is kept between decisions.
 """
 
 from collections.abc import Callable

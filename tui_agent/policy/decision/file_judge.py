@@ -118,7 +118,7 @@ class FileJudge:
         """Return the strictest judgement of the ask and deny rules for a file; None if no such rule applies.
 
         Rules for the file itself come first, then rules that its pattern may match, then rules for files below it.
-        `whats` are the kinds of rules to apply; if it is empty, the kinds for the action of `use`.
+        `whats` are the kinds of rules to apply; by default, the kinds for the action of `use`.
         """
         whats = whats or _RULES[use.action]
         rules = [rule for what in whats for rule in self.rules.rules_for_file(at, what, self.facts)]

@@ -51,5 +51,5 @@ PROFILES: dict[PolicyName, Profile] = {
 BEYOND_SANDBOX = frozenset(Effect) - {Effect.READS, Effect.WRITES, Effect.RUNS}
 """Effects of a command to which the verdict `confined_commands` does not apply.
 
-A sandbox does not confine them, or the user must know about them.
+A sandbox does not confine these effects, or the user must know about them.
 """

@@ -1,4 +1,4 @@
-"""The index of rules by kind, and the search for those that apply to a file, host or tool.
+"""The index of rules by kind, and the search for the rules that apply to a file, host or tool.
 
 Invariant: a rule that allows must certainly apply. For a rule that asks or denies it is enough that it may apply: by
 the given name or the real file, in any letter case, with links in the rule's own path followed.
@@ -144,8 +144,8 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
 def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
     """Return True if a rule applies to a file.
 
-    `names` are the real path of the file and the path as given. An allow rule must match the real path, other rules any
-    of them.
+    `names` are the real path of the file and the path as given. An allow rule must match the real path; other rules may
+    match either path.
     """
     if rule.verdict == "allow":
         return grammar.fits_path(rule.rest, names[0].relative, names[0].absolute)

@@ -1,6 +1,7 @@
 """Names of MCP tools in saved rules.
 
-They contain a digest of the tool's description and schema: once these change, the rule no longer allows the tool.
+Such a name contains a digest of the tool's description and schema. When one of them changes, the rule no longer allows
+the tool.
 """
 
 from tui_agent.protocol.effects import McpCallEffect

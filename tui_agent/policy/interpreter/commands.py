@@ -140,8 +140,8 @@ class CommandReader:
         """Interpret everything that the command of the draft runs.
 
         This may be a command in its operands, a bash script, or the commands of `find`, `fd` and `xargs`. The second
-        value returned covers everything that the command may print; it is None if that does not depend on the inner
-        commands alone.
+        value returned covers everything that the command may print. It is None if the output does not depend on the
+        inner commands alone.
         """
         commands: Sequence[Sequence[Value]] = ()
         output: Value | None = None

@@ -165,7 +165,7 @@ def _operate(value: Value, piece: syntax.Variable) -> Value:
 
 
 def _in_place(value: Value, before: Sequence[Value]) -> Value:
-    """Return the value of a piece of a word. It is unknown if it begins with a `~` that is not at the start of a path.
+    """Return the value of a piece of a word. A `~` or start folder in the middle of a path makes it unknown.
 
     `before` are the values of the earlier pieces of the word.
     """

@@ -1,6 +1,6 @@
 """The report of a command line: each command with its words, effects, files and doubts.
 
-Invariant: frozen data. With a profile that asks, a command with a doubt runs only after approval.
+Invariant: a report is frozen data. With a profile that asks, a command with a doubt runs only after approval.
 """
 
 from dataclasses import field

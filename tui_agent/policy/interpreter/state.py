@@ -1,6 +1,6 @@
 """The state of the shell between two commands: variables set in the line, and folders in which the shell may be.
 
-Invariant: immutable; merging two states keeps the possible values and folders of both.
+Invariant: a state is immutable; merging two states keeps the possible values and folders of both.
 """
 
 import posixpath

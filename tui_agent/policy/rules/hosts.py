@@ -1,8 +1,8 @@
 """Host names and addresses in every spelling, and the host patterns of rules.
 
 Invariant: if programs may understand a text as different hosts (`127.1` may be `127.0.0.1`), each of these hosts is a
-reading. An allow rule must match all readings, a deny or ask rule only one of them. A text that cannot be a host is
-refused.
+reading. An allow rule must match all readings; a deny or ask rule applies if it matches one of them. A text that cannot
+be a host is refused.
 """
 
 import ipaddress
@@ -51,7 +51,7 @@ class HostPattern:
     """The host pattern of a rule, such as `*.example.org:443`.
 
     The pattern matches `names` (with `below`, only their subdomains), the addresses of `network`, or `everything`. If
-    `port` is set, it matches only that port.
+    `port` is set, the pattern matches only that port.
     """
 
     names: frozenset[str] = frozenset()

@@ -23,8 +23,8 @@ class Candidate:
         """Examine a match of a rule's pattern; `groups` maps the pattern's named groups to their numbers.
 
         The secret is the group whose name begins with `secret` (the last one that matched), or the whole match if the
-        pattern has no such group. The secret is extended to whole UTF-8 characters. It is empty if no such group
-        matched.
+        pattern has no such group. The secret is extended to whole UTF-8 characters. The secret is empty if no such
+        group matched.
         """
         self.raw: bytes = match.string
         self._span = span = match.span

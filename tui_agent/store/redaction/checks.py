@@ -86,7 +86,7 @@ def is_login_argument(candidate: Candidate) -> bool:
 def is_told(candidate: Candidate) -> bool:
     """Return True for a password in prose.
 
-    It has letters with digits or special characters, and is not a common word with a number.
+    Such a password has letters with digits or special characters, and is not a common word with a number.
     """
     value = candidate.value.rstrip(".,!?:;)")
     if has_shape(value, "algorithm", "not-told"):

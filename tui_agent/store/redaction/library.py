@@ -1,4 +1,4 @@
-"""The bundled redaction rules, and the search for those that may match a text.
+"""The bundled redaction rules, and the search for rules that may match a text.
 
 Invariant: no file is read before the first text is examined; a pattern is compiled when one of its keywords occurs.
 """
@@ -85,7 +85,7 @@ class _WordSearch:
 
 @lru_cache(maxsize=64)
 def _words_pattern(edge: str, words: frozenset[bytes]) -> "re2._Regexp[bytes]":
-    """Compile a search for the longest of the words at each position. Without words it matches nothing."""
+    """Compile a search for the longest of the words at each position. Without words the search matches nothing."""
     longest_first = sorted(words, key=lambda word: (-len(word), word))
     either = "|".join(re2.escape(word.decode()) for word in longest_first) or r"[^\x00-\xff]"
     return re2.compile(f"(?i){edge}({either})".encode(), OPTIONS)

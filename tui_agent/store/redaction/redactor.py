@@ -52,7 +52,7 @@ class Hit:
 
 
 class Redactor:
-    """Replaces secrets in texts by `[redacted: …]`: those that a rule finds, and the values of secret variables.
+    """Replaces secrets in texts by `[redacted: …]`: secrets that a rule finds, and the values of secret variables.
 
     `secrets` maps variable names to values; a value is found in any common encoding and replaced by its name. `rules`
     are additional rules, which precede the bundled ones. `disabled` are rule ids, and a secret for which `allowed` is
@@ -87,7 +87,7 @@ class Redactor:
         self._clean = set()
 
     def suspects(self, raw: bytes) -> bool:
-        """Return False only if JSON or other UTF-8 text has no secret. True means that it must be examined."""
+        """Return False only if JSON or other UTF-8 text has no secret. True means that the text must be examined."""
         return any(value in raw for value, _ in self._secrets) or self._index().may_match(raw)
 
     def redact_content(self, data: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """Detection of changes in the workspace since the newest checkpoint.
 
-Git lists the new files and those that may have changed; this module then examines each of them. Meanwhile a thread
+Git lists new files and files that may have changed; this module then examines each of these files. Meanwhile a thread
 compares the permission bits, which git does not store.
 """
 
@@ -274,7 +274,9 @@ def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str
 def examine_candidates(
     shadow: CheckpointStore, candidates: Iterable[str], skips: SkippedPaths, named: bool
 ) -> list[ChangedPath]:
-    """Return the candidates that really differ from the newest checkpoint, sorted, those in generated folders last.
+    """Return the candidates that really differ from the newest checkpoint.
+
+    They are sorted; paths in generated folders come last.
 
     With `named`, the caller named the candidates, and all of them are read in detail.
     """

@@ -24,7 +24,7 @@ MAX_MESSAGE_CHARS = 4_000
 REVERTED = "reverted"
 """The author of commits in which the user reverted a hunk.
 
-The paths in them count neither as the session's changes nor as the user's.
+The paths in such commits count neither as the session's changes nor as the user's.
 """
 
 

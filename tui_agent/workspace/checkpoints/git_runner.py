@@ -80,8 +80,9 @@ class ProgramResult:
 
 
 RunProgram = Callable[[Sequence[str], bytes, Mapping[str, str], Path], Awaitable[ProgramResult]]
-"""Function that runs a program with a standard input, an environment and a folder. Raises `OSError` if it cannot be
-started.
+"""Function that runs a program with a standard input, an environment and a folder.
+
+Raises `OSError` if the program cannot be started.
 """
 
 
@@ -191,7 +192,7 @@ class Git:
         tree: Path | None = None,
         author: str = "agent",
     ) -> bytes:
-        """Run git and return its output. Raises `CheckpointError` unless it exits with 0."""
+        """Run git and return its output. Raises `CheckpointError` unless git exits with 0."""
         result = await self.run(*args, stdin=stdin, index=index, tree=tree, author=author)
         if result.code:
             raise self.error_for(next(arg for arg in args if not arg.startswith("-")), result)

@@ -183,7 +183,7 @@ def _checked_moves(
 def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[Move]:
     """Return the moves of files and folders that the operations need.
 
-    They are ordered so that each target is free in time.
+    The moves are ordered so that each target is free in time.
     """
     moves: dict[str, list[Move]] = {"remove": [], "create": [], "write": [], "mode": []}
     for number, operation in enumerate(operations):

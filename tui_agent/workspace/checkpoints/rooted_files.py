@@ -68,7 +68,7 @@ class RootedFiles:
     def folder(self, parts: list[str]) -> Iterator[int]:
         """Yield an open descriptor of the folder at the path `parts`.
 
-        Raises `BlockedPath` if a part is not a folder, and `FileNotFoundError` if it is missing.
+        Raises `BlockedPath` if a part is not a folder, and `FileNotFoundError` if a part is missing.
         """
         fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

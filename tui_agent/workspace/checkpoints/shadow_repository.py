@@ -222,7 +222,10 @@ class GitCheckpoints:
             return sorted(files)
 
     async def read_file(self, commit: str, path: str) -> bytes:
-        """Return a file's bytes (or a link's target) in a checkpoint. Raises `CheckpointError` if it is missing."""
+        """Return a file's bytes (or a link's target) in a checkpoint.
+
+        Raises `CheckpointError` if the file is missing.
+        """
         async with self._read_access() as shadow:
             await shadow.find_tree(commit)
             out = await shadow.git("ls-tree", "-z", commit, "--", path)
@@ -286,7 +289,7 @@ class GitCheckpoints:
     async def import_bundle(self, bundle: Path, last_commit: str = "") -> None:
         """Create the store from a bundle, which is verified completely. The store must not exist yet.
 
-        With `last_commit`, only this checkpoint and those that lead to it are kept.
+        With `last_commit`, only this checkpoint and its ancestors are kept.
         """
         async with self._exclusive(begun=False) as shadow:
             await store_setup.import_bundle(shadow, bundle)

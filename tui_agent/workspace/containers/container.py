@@ -59,7 +59,7 @@ class Container:
         """The markers of the running commands."""
 
     async def start(self) -> None:
-        """Start the container. Raises `ConfigError`, which says what to do, if it does not start."""
+        """Start the container. Raises `ConfigError`, which says what to do, if the container does not start."""
         self.command_line.require_usable(self._environ)
         await to_thread.run_sync(self._launch)
         try:
@@ -137,7 +137,7 @@ class Container:
             count = int(await self._ask(request))
 
     async def _ask(self, request: str) -> str:
-        """Return the container's answer to one request. Raises `EnvironmentFault` if it has ended."""
+        """Return the container's answer to one request. Raises `EnvironmentFault` if the container has ended."""
         async with self._lock:
             if self.is_gone or self._process is None:
                 raise self._end_fault()
@@ -181,7 +181,7 @@ class Container:
     async def _run_client(self, command: Sequence[str]) -> None:
         """Run a command line of the container's program.
 
-        Raises `EnvironmentFault` with the last line of its errors if it fails.
+        Raises `EnvironmentFault` with the last line of the program's errors if the program fails.
         """
         folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

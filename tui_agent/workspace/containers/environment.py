@@ -65,7 +65,7 @@ class ContainerEnvironment(EnvironmentWrapper):
         return self._sandbox
 
     async def start(self) -> None:
-        """Start the container. Raises `ConfigError` if it does not start."""
+        """Start the container. Raises `ConfigError` if the container does not start."""
         if self._container.is_gone:
             await self._container.start()
 

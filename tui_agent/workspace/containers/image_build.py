@@ -48,7 +48,7 @@ class ImageBuilder:
         return tag
 
     async def copy_out(self, image: str, path: str, target: Path) -> None:
-        """Copy the content of a folder of an image into a folder of this machine, if the image has it.
+        """Copy the content of a folder of an image, if the image has that folder, into a folder of this machine.
 
         Raises `EnvironmentFault` if the program fails.
         """

@@ -40,7 +40,7 @@ class StampedReader(Generic[T]):
     def get(self, path: str) -> T | None:
         """Return the function's result for a path, or None if the path does not exist.
 
-        Raises `SteeredError` if the function raises it, and for unreadable files.
+        Raises `SteeredError` for an unreadable file, or if the function does.
         """
         stamp = read_stamp(path)
         if stamp is None:
@@ -67,7 +67,7 @@ class StampedReader(Generic[T]):
 
 
 def read_stamp(path: str) -> Stamp | None:
-    """Return values that change when the file, folder or link at `path` changes, or None if it does not exist."""
+    """Return values that change when the file, folder or link at `path` changes. Return None if nothing is there."""
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

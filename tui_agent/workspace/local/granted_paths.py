@@ -1,4 +1,4 @@
-"""Environment wrapper for one tool call, which opens those files outside the workspace that the call may use.
+"""Environment wrapper for one tool call, which opens the files outside the workspace that the call may use.
 
 Invariant: a path outside the workspace is opened only if its real path was allowed; the inner environment refuses all
 others. An approved path always opens the file that it referred to when it was approved: a link created later, inside

@@ -104,7 +104,10 @@ def _read_own_answer(event: JsonMap, exit_code: int, printed: bytes, error_text:
 
 
 def parse_answer(printed: bytes) -> HookAnswer | str:
-    """Parse the output of a hook command. Return an error text if it is invalid. Empty output is an empty answer."""
+    """Parse the output of a hook command.
+
+    Return an error text if the output is invalid. Empty output is an empty answer.
+    """
     if not printed.strip():
         return HookAnswer()
     try:

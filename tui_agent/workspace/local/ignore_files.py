@@ -5,7 +5,8 @@ treated as hidden only if a rule in its folder or above hides it, and git and ot
 same way. Ambiguous rules are treated as re-including.
 
 `pathspec` would not shorten this module, because it only matches paths by git's rules, which `folds.text.gitignore`
-does too. This module finds the lines that all programs interpret in the same way, and those that may re-include files.
+does too. This module finds the lines that all programs interpret in the same way, and the lines that may re-include
+files.
 """
 
 import os

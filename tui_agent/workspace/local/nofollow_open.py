@@ -16,7 +16,10 @@ from functools import cache
 from typing import TypeAlias
 
 OpenFolder: TypeAlias = Callable[[Sequence[str]], int]
-"""Function that opens a folder by its names and returns a descriptor, which can list and sync it. Raises `OSError`."""
+"""Function that opens a folder by its names and returns a descriptor for listing and syncing the folder.
+
+Raises `OSError`.
+"""
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PASS_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -92,7 +92,7 @@ def open_piped(
 ) -> PipedProcess:
     """Start a program in the folder of the descriptor `folder`. Blocking.
 
-    Raises `EnvironmentFault` if it cannot start.
+    Raises `EnvironmentFault` if the program cannot start.
 
     `cleanup` is a program that the reaper runs if this process ends before the program. `descriptors` and `wrapped`:
     see `ReaperClient.launch`. `release`: see `PipedProcess`.

@@ -1,8 +1,8 @@
 """The reaper: a small process between tui-agent and all programs that its tools start.
 
-It is started by its path, uses only the standard library, and forks a *warden* for each command. The warden is the
-command's parent and adopts every orphaned descendant (Linux: a subreaper), so a command cannot leave the warden's
-process tree by detaching (new session, double fork, empty environment, other name).
+The reaper is started by the path of this file, uses only the standard library, and forks a *warden* for each command.
+The warden is the command's parent and adopts every orphaned descendant (Linux: a subreaper), so a command cannot leave
+the warden's process tree by detaching (new session, double fork, empty environment, other name).
 
 Invariant: a warden ends with the last process of its tree, and kills the tree when its socket to tui-agent is closed
 for any reason. If a command kills its warden, the reaper adopts and kills the warden's tree.
@@ -360,7 +360,7 @@ def lower_limit(which: int, maximum: int) -> None:
 def receive_order(line: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
     """Receive an order to start a command. Return it with its descriptors, or None if the socket is closed.
 
-    The descriptors are the warden's socket, the working folder, and those for the command.
+    The descriptors are the warden's socket, the working folder, and the descriptors for the command.
     """
     try:
         data, descriptors, _, _ = socket.recv_fds(line, _LENGTH_BYTES, MAX_DESCRIPTORS)

@@ -25,7 +25,7 @@ class RemoteMachine(Protocol):
         on_stdout: Callable[[bytes], None],
         on_stderr: Callable[[bytes], None],
     ) -> int:
-        """Run a program to its end and return its exit code. A cancelled call may leave it running."""
+        """Run a program to its end and return its exit code. A cancelled call may leave the program running."""
         ...
 
     async def write_file(self, data: bytes, path: str) -> None:

@@ -17,7 +17,10 @@ DESCRIPTORS = (3, 4)
 
 @dataclass(frozen=True, slots=True)
 class PrivateFolders:
-    """tui-agent's own folders and files that are mounted in the sandbox. They exist until the session ends."""
+    """tui-agent's own folders and files that are mounted in the sandbox.
+
+    These folders and files exist until the session ends.
+    """
 
     temporary: str
     persistent: str

@@ -94,7 +94,7 @@ async def open_confined(
 ) -> PipedProcess:
     """Start a program in the sandbox with pipes. The sandbox's resources are released when the program ends.
 
-    Raises `EnvironmentFault` if it cannot be confined or started.
+    Raises `EnvironmentFault` if the program cannot be confined or started.
     """
     missing = await to_thread.run_sync(_missing_program, command)
     if missing is not None:

@@ -217,8 +217,8 @@ class Confinement:
     def _masked_files(self, mounts: Mounts, spec: ExecSpec) -> tuple[SecretFile, ...]:
         """Return the workspace files that the command of `spec` must not read.
 
-        Commands that may write can read files that are committed without later changes. They could read them from the
-        repository anyway, and would commit or pack wrong content if the files were masked.
+        Commands that may write can read files that are committed without later changes. Such commands could read these
+        files from the repository anyway. If the files were masked, the commands would commit or pack wrong content.
         """
         prefix = f"{self.bounds.root.rstrip('/')}/"
         hidden = {file.rstrip("/") for file in mounts.hidden}

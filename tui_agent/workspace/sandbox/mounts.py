@@ -30,7 +30,7 @@ class Bounds:
 
     - `hidden` are absolute paths of secrets; the last component may be a glob.
     - `read_only` are names at the top of the workspace that no command may write, `absent` names that no command may create,
-      and `renamed` those that are renamed if they appear while a command runs.
+      and `renamed` names that are renamed if they appear while a command runs.
     - `own_folders` are tui-agent's own folders; `writable` are further folders that the user made writable.
     - `is_guarded` returns True for an outside path that may never be written; `guarded_folders` are guarded folders below
       the home folder, existing or not.
@@ -180,7 +180,7 @@ def find_existing(paths: Iterable[str]) -> Iterator[str]:
 def _visible_paths(
     root: str, words: Sequence[str], env: Mapping[str, str], own: Sequence[str]
 ) -> Iterator[str]:
-    """Yield paths that stay visible inside private folders: those that programs need, and those on the command line."""
+    """Yield paths that stay visible inside private folders: paths that programs need, and paths on the command line."""
     needed = [sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])]
     for entry in env.get("PATH", "").split(os.pathsep):
         parent = Path(entry).parent
