@@ -44,7 +44,7 @@ class LanguageServerArgs(api.FrozenModel):
 
 
 class ReadyArgs(LanguageServerArgs):
-    """The arguments that the policy judges: those of the model, the server's command, and the edits of a rename."""
+    """The arguments that the policy judges: the model's arguments, the server's command, and the edits of a rename."""
 
     command: tuple[str, ...]
     edits: tuple[FileEdit, ...] = ()

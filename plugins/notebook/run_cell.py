@@ -46,7 +46,7 @@ class RunCellArgs(api.FrozenModel, coerce_numbers_to_str=True):
 class ReadyCell(RunCellArgs):
     """The arguments, completed with the code of the notebook's cell, as the policy judges them.
 
-    `digest` is that of the notebook file.
+    `digest` is the digest of the notebook file.
     """
 
     digest: str = ""

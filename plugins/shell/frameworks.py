@@ -70,7 +70,7 @@ def _is_test_script(words: tuple[str, ...]) -> bool:
 
 
 async def find_test_command(env: Environment, path: str) -> TestCommand:
-    """Return the command that runs the project's tests, or only those in `path` if it is not empty.
+    """Return the command that runs the project's tests, or only the tests in `path` if that is not empty.
 
     The project is `path` or the nearest folder above it that has a project file, such as `pyproject.toml`, and tests.
     Raises `ToolError` if there are no tests.

@@ -54,7 +54,7 @@ class RunTests(api.BaseTool):
         self.spec = api.load_spec("run_tests", __file__, RunTestsArgs, verb="test", timeout=None)
 
     def target(self, args: RunTestsArgs) -> str:
-        """Return the command, else the path, else `all tests`."""
+        """Return the command, or the path if there is no command, or `all tests` if there is neither."""
         return args.command.strip() or args.path or "all tests"
 
     async def settle_arguments(self, args: RunTestsArgs, env: api.Environment) -> ResolvedTests:

@@ -102,7 +102,7 @@ def read_findings(text: str, *, trusted: bool = True) -> Findings:
 
 
 def _find_objects(text: str) -> Iterator[dict[str, object]]:
-    """Yield the JSON objects in a text: those in code fences, last fence first, then the text itself as an object."""
+    """Yield the JSON objects in a text: first the objects in code fences (last fence first), then the whole text."""
     first, last = text.find("{"), text.rfind("}")
     pieces = [*reversed(_FENCED.findall(text)), text, text[first : last + 1] if 0 <= first < last else ""]
     for piece in pieces:

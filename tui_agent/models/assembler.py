@@ -3,8 +3,8 @@
 We have our own code for this, because common libraries lose or merge tool calls.
 
 Invariant: every streamed call is returned exactly once, in order, with an id that is unique in the session. Arguments
-that are not a complete JSON object, and those of a call cut off by the length limit, are returned as `malformed` and
-never completed.
+are returned as `malformed`, and never completed, if they are not a complete JSON object or the length limit cut off the
+call.
 """
 
 import re

@@ -38,7 +38,7 @@ class Endpoint:
         return f"{self.base_url}/{route}"
 
     def all_headers(self) -> dict[str, str]:
-        """Return the headers of every request: user agent, key, and those of the profile."""
+        """Return the headers of every request: user agent, key, and the profile's headers."""
         headers = {"user-agent": USER_AGENT, "accept": "text/event-stream, application/json"}
         if self.api_key:
             headers["authorization"] = f"Bearer {self.api_key}"

@@ -40,7 +40,7 @@ from tui_agent.protocol.parts import ModelPart, PatchPart, ReasoningPart, TextCo
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswers:
-    """The recorded answers of a session: those of the main agent, and those of each delegate under its task."""
+    """The recorded answers of a session: the main agent's, and each delegate's by the delegate's task."""
 
     answers: Sequence[ModelResponded] = ()
     delegates: Mapping[str, Sequence[ModelResponded]] = field(default_factory=dict)

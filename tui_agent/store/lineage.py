@@ -56,8 +56,7 @@ class Lineage:
 
     parts: tuple[HistoryPart, ...]
     head_moves: tuple[HeadMove, ...] = ()
-    """The events in the inherited parts that moved the session to an earlier event. Other branches are left out.
-    """
+    """The events in the inherited parts that moved the session to an earlier event. Other branches are left out."""
     fault: StoreError | None = None
 
     @property

@@ -96,7 +96,7 @@ class ContextComposition:
         return instructions, others
 
     def middlewares(self, tools: ToolRegistry, loaded: LoadedPlugins) -> list[Middleware]:
-        """Return tui-agent's own middlewares in order, followed by those of plugins."""
+        """Return tui-agent's own middlewares in order, followed by the plugins' middlewares."""
         self._tools = tools
         config, recorder, names = self._base.config, self._recorder, tools.names()
         texts = PromptTexts((config.paths.config_dir / "prompts",))

@@ -1,4 +1,4 @@
-"""Composition of the hooks: the user's commands, those of a trusted project, and functions of plugins.
+"""Composition of the hooks: commands of the user, commands of a trusted project, and functions of plugins.
 
 Invariant: a project's hook runs only while the project's files are unchanged since they were trusted. If a plugin's
 hook fails, its reply contains the fault. A plugin's listener that fails is not called again.
@@ -37,7 +37,7 @@ PROJECT_CHANGED = "The project's files changed since you trusted them. Run `tui-
 def build_hooks(
     base: StartupContext, loaded: LoadedPlugins, env: Environment
 ) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
-    """Return all hooks in the order in which they run: the user's, the project's, then those of plugins.
+    """Return all hooks in the order in which they run: the user's hooks, the project's, then the plugins'.
 
     The second value has a sentence for each hook in Claude Code's settings that cannot be used.
     """

@@ -40,7 +40,7 @@ def build_policy(
 class ReloadingPolicy(RulePolicy):
     """The policy of an open session: reloads the user's rules before a decision if their file changed.
 
-    If the file cannot be read, the previous rules that ask or deny still apply; those that allow do not.
+    If the file cannot be read, the previous ask and deny rules still apply, but the previous allow rules do not.
     """
 
     def __init__(self, base: StartupContext, catalog: Catalog) -> None:
@@ -97,7 +97,7 @@ def _notes(base: StartupContext) -> str:
 def load_rules(base: StartupContext) -> tuple[Rule, ...]:
     """Load the rules of the user and of a trusted project.
 
-    Raises `ConfigError`, which names the file and the rule, if one is wrong.
+    Raises `ConfigError`, which names the file and the rule, if a rule is wrong.
     """
     paths, own = base.config.paths, base.config.project
     trusted = None if own is None else own.read_own(RULES_FILE)

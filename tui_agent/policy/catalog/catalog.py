@@ -22,7 +22,7 @@ from tui_agent.policy.toml_text import parse_toml
 
 PROGRAMS = Path(__file__).parent / "programs"
 _FILE_NAMES = {".": "source", "[": "test", ":": "true"}
-"""Programs whose names cannot be file names, such as `[`."""
+"""Maps programs such as `[`, whose names cannot be file names, to the names of their files."""
 _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
 """The keys that a project's or plugin's table may have for a program that the catalog already knows."""
 _MAX_LIKES = 8

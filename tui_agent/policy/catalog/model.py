@@ -113,7 +113,7 @@ class Option(Model):
     `second`: the meaning of a second value after the first (`jq --arg NAME VALUE`).
     `values`: the allowed values, in which `*` matches any text; empty allows every value (but no value if the option
     means `setting`).
-    `effects`: the effects that the option adds to those of the program.
+    `effects`: the effects that the option adds to the program's own effects.
     `repeats`: the option may be given more than once; an option without a value always may.
     `replaces_operand`: with the option, the first operand is no longer expected (`grep -e PATTERN`).
     `prints`: what the output can contain, instead of the program's `prints` (`grep -l`: paths, `grep -n`: text).

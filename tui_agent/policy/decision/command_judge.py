@@ -284,8 +284,8 @@ def command_line(effect: RunEffect) -> str:
 def starters(line: LineReport, at: int) -> list[tuple[CommandReport, Words]]:
     """Return the commands that start the command at index `at` of a line, innermost first.
 
-    Each is returned with its words before the command that it starts. For `pytest` in `uv run python -m pytest`,
-    these are `python -m`, then `uv run python -m`.
+    A starter is returned as its leading words, up to the command that it starts. For `pytest` in `uv run python -m
+    pytest`, these are `python -m`, then `uv run python -m`.
     """
     words = words_of(line.commands[at])
     found: list[tuple[CommandReport, Words]] = []

@@ -103,7 +103,7 @@ class MentionedFileJudge:
     ) -> Iterator[Judgement]:
         """Judge a file that a guard protects.
 
-        Ask if the file may hold secrets, and deny if the command certainly writes it.
+        The verdict is ask if the file may hold secrets, and deny if the command certainly writes the file.
         """
         name = command.name or "it"
         guard = self.files.find_write_guard(at, pattern=pattern)
@@ -137,7 +137,7 @@ class MentionedFileJudge:
             yield _below_judgement(name)
 
     def _read_by_input(self, command: CommandReport, uses: Uses) -> Iterator[Judgement]:
-        """Ask if another command starts `command` on the files that its input lists (`ls -A | xargs cat`)."""
+        """Require approval if another command runs `command` on files listed in its input (`ls -A | xargs cat`)."""
         started = command.words and not command.source.startswith(command.words[0].source)
         unknown = any(use.action == "read" and use.certainty is Certainty.UNKNOWN for use, _ in uses)
         if started and unknown and self.facts.secrets and not self.facts.sandboxed:

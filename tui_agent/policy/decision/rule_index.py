@@ -120,7 +120,10 @@ def first_judgement(rules: Sequence[Rule], verdict: str) -> Judgement | None:
 
 
 def stopping_judgement(rules: Sequence[Rule]) -> Judgement | None:
-    """Return the judgement of the first rule that denies; otherwise that of the first that asks; otherwise None."""
+    """Return the judgement of the first deny rule.
+
+    Without a deny rule, use the first ask rule; without both, return None.
+    """
     return first_judgement(rules, "deny") or first_judgement(rules, "ask")
 
 

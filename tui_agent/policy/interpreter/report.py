@@ -162,7 +162,7 @@ class LineReport:
 
     `commands`: the reports of its commands, in text order.
     `refusal`: the reason why the bash parser refuses the text; empty if it accepts the text. After a refusal,
-    `commands` are those of every possible reading and prove nothing.
+    `commands` has the commands of every possible reading and proves nothing.
     `unreadable`: the line may contain commands that no reading shows.
     """
 

@@ -104,7 +104,7 @@ def tidy_path(path: str) -> str:
 
 
 def goes_back(path: str) -> bool:
-    """Return True if `..` follows a name in the path, so that links decide where it leads."""
+    """Return True if `..` follows a name in the path. The path's target then depends on links."""
     names = [name for name in path.split("/") if name not in ("", ".")]
     return any(name == ".." and before != ".." for before, name in pairwise(names))
 

@@ -49,7 +49,7 @@ def describe_quota(shadow: CheckpointStore, needed: int) -> str:
 
 
 async def copy_needed_objects(shadow: CheckpointStore) -> bool:
-    """Copy the borrowed objects that a restore needs, up to the quota. Return True if any were copied.
+    """Copy the borrowed objects that a restore needs, up to the quota. Return True if any objects were copied.
 
     A restore needs all commits and trees, and the contents of every path that a checkpoint changed.
     """

@@ -128,7 +128,7 @@ async def drop_after(shadow: CheckpointStore, commit: str) -> None:
 async def describe_borrowed(shadow: CheckpointStore) -> str:
     """Return a sentence if the first checkpoint borrows more than the copy limit, else an empty string.
 
-    Also empty if borrowed objects are missing, because `verify_store` reports that.
+    The result is also empty if borrowed objects are missing, because `verify_store` reports that.
     """
     if not await run_sync(alternates_file(shadow.git.folder).exists):
         return ""

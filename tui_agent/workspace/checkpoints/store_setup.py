@@ -51,7 +51,7 @@ def _lay_out(store: Path) -> None:
 
 
 def recreate_refs(store: Path) -> list[str]:
-    """Recreate missing files of the store other than objects, and return the names of those that were missing.
+    """Recreate missing files of the store other than objects, and return the names of the missing files.
 
     A missing `config` is not returned, because a fork's store has none before it is first opened.
     """

@@ -58,7 +58,7 @@ def parse_left_lines(message: str) -> dict[str, str]:
 
 
 async def record_unsaved(shadow: CheckpointStore, skipped: Iterable[str]) -> None:
-    """Add the paths that a complete change detection skipped to `unsaved_paths`, and remove those that no longer exist."""
+    """Update `unsaved_paths`: add the paths that a change detection `skipped`, and remove paths that no longer exist."""
     known = shadow.unsaved_paths | {path for path in skipped if path not in shadow.tracked}
     shadow.unsaved_paths = await run_sync(_keep_existing, shadow.workspace, known)
 

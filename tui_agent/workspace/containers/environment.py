@@ -1,4 +1,4 @@
-"""The environments `docker` and `apptainer`: commands run in a container; files are those of this machine.
+"""The environments `docker` and `apptainer`: commands run in a container, and files are read on this machine.
 
 The workspace is mounted in the container at its own path. So checkpoints, the repository map, instructions and mentions,
 which read this machine's files, see what commands change.

@@ -161,7 +161,8 @@ def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
     """Return True if a repository may make read-only git commands run programs or read outside files.
 
     Checks the repositories around `root` and around each of `folders` (relative names or patterns) in which git is
-    started. Also True if git has no work tree in one of `folders`, because git then compares arbitrary files.
+    started. The result is also True if git has no work tree in one of `folders`, because git then compares arbitrary
+    files.
     """
     home = os.path.realpath(root)
     try:

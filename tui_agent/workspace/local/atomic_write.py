@@ -1,9 +1,9 @@
 """Atomic replacement of a file's content.
 
-Invariant: the new content gets the file's name only when it is complete and on disk. Until then it is in a file
-without a name if the file system allows that, else in a file with a random name (O_EXCL, O_NOFOLLOW). Leftovers of a
-killed process are recognised by their names and by a lock that ends with the process, and are removed at the next
-change in that folder. Hard links to the old file keep the old content.
+Invariant: the new content gets the file's name only when it is complete and on disk. Until then the content is in a
+file without a name or, if the file system does not allow that, in a file with a random name (O_EXCL, O_NOFOLLOW).
+Leftovers of a killed process are recognised by their names and by a lock that ends with the process, and are removed at
+the next change in that folder. Hard links to the old file keep the old content.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""Walk over all files below a folder, without those that git ignores. Blocking and lazy: threads read it in batches.
+"""Walk over all files below a folder that git does not ignore. Blocking and lazy: threads read it in batches.
 
 Invariant: links are listed but never followed, so there are no loops. Every folder is opened by `Containment`.
 Unreadable folders are left out.

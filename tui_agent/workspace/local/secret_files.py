@@ -262,7 +262,7 @@ class SecretFiles:
         return self._current[base].control_names if base in self._current else CONTROL_NAMES
 
     def _steering_above(self) -> Iterator[str]:
-        """Yield the files above the workspace that configure programs, except those in or above the home folder."""
+        """Yield the files above the workspace that configure programs, except files in or above the home folder."""
         home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111
         for depth, folder in enumerate(parent_folders(self._root), start=1):
             if folder == home:

@@ -32,7 +32,7 @@ class Placeholders:
 
     @contextmanager
     def hold(self, paths: Sequence[str], one_of: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
-        """Create placeholders at those of the `paths` that are missing, and yield all placeholders that exist.
+        """Create placeholders at the missing `paths`, and yield all placeholders that exist.
 
         No placeholder is removed during the block. Of `one_of`, only the first missing path gets a placeholder. Raises
         `OSError` if a path cannot be created.

@@ -42,8 +42,8 @@ def find_doubt(script: str) -> str:
 class _Program(ScriptScanner):
     """A scanner for one awk program.
 
-    `_before` is the previous token, or `_OPERAND` for anything that can be divided. `_open` has the open brackets, with
-    `if` for the bracket of a condition. `_printing` is True while the current statement prints.
+    `_before` is the previous token, or `_OPERAND` for a token that can be the left operand of a division. `_open` has
+    the open brackets, with `if` for the bracket of a condition. `_printing` is True while the current statement prints.
     """
 
     language = "awk"

@@ -196,7 +196,7 @@ class _Expression:
     def _deleted(self, start: Value, names: Names) -> list[FileUse]:
         """Return the uses of files for a deletion below the starting point `start`.
 
-        If `start` lies in the workspace, only the `names` in it are deleted, else all of `start`.
+        If `start` lies in the workspace, only the `names` below it are deleted; otherwise everything below `start`.
         """
         if names is None or prefix_of(start).startswith(("/", "~")) or ".." in start.text:
             return [FileUse(start.text, "delete", start.certainty, True, only=names or ())]

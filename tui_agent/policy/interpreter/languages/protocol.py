@@ -41,7 +41,7 @@ class ArgumentReport:
 
     `commands` are the words of the commands that the call runs, with names filled in. `prints` is a pattern that
     bounds the output (paths); None if the output is not bounded. `doubt` is a clause; empty if there is no doubt.
-    With a doubt, `files`, `effects` and `commands` have at least the recognised ones, so that rules that deny still
+    With a doubt, `files`, `effects` and `commands` may be incomplete, but they are present so that deny rules still
     apply.
     """
 
