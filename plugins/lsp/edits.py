@@ -74,7 +74,7 @@ def edits_by_file(workspace_edit: object, root: str) -> dict[str, list[Any]]:
     for uri, edits in pairs:
         by_file.setdefault(path_of(uri, root), []).extend(edits)
     if not any(by_file.values()):
-        raise api.ToolError("The language server cannot rename this.")
+        raise api.ToolError("The language server cannot rename this symbol.")
     if len(by_file) > MAX_FILES:
         raise api.ToolError(f"The rename would change {len(by_file)} files; at most {MAX_FILES} are allowed.")
     return by_file

@@ -292,7 +292,7 @@ def test_deletions_by_known_commands_are_known_as_such(script: str) -> None:
 def test_moving_uncommitted_work_away_is_asked_about(script: str) -> None:
     found = confined(script)
     assert (found.verdict, found.classes[-1]) == ("ask", "destructive")
-    assert found.risk == "It moves uncommitted changes away, also yours."
+    assert found.risk == "It moves uncommitted changes away, including yours."
 
 
 @rows("script", ["git stash pop", "git stash drop", "git stash clear", "git restore a.py", "git checkout -- x", "git checkout x",

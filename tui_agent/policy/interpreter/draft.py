@@ -22,7 +22,10 @@ from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt,
 from tui_agent.policy.interpreter.state import START_FOLDERS, Folders, enter_folder, goes_back, join_path
 
 _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
-    "number": (re.compile(r"[+-]?\d+(\.\d+)?[A-Za-z%]{0,3}|[+-]?\.\d+"), "need not be a number"),
+    "number": (
+        re.compile(r"[+-]?\d+(\.\d+)?[A-Za-z%]{0,3}|[+-]?\.\d+"),
+        "may be something other than a number",
+    ),
     "count": (re.compile(r"[+-]?(\d{1,4}|10000)(\.\d+)?"), "may be so large that the command runs too long"),
     "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "may be so large that the command runs too long"),
 }
@@ -265,7 +268,7 @@ class Draft:
         self.add_file(value, self.reach.action if action == "read" else action, reach)
         if action == "read" and self.entry.program.added_suffixes:
             if value.known is not None and set(value.known) & set("*?["):
-                self.doubt("value", f"{self.name} may read other files for {value.source}")
+                self.doubt("value", f"{self.name} may itself expand {value.source} to other files")
             # If the file is missing, the program may read one with such a suffix.
             for suffix in (
                 self.entry.program.added_suffixes if value.certainty is not Certainty.UNKNOWN else ()
@@ -293,7 +296,9 @@ class Draft:
             self.printed.append("")
             self._add_unknown(reach, word.doubt)
         elif value.certainty is Certainty.BOUNDED and not value.content:
-            self.doubt("value", f"git may interpret {value.source} differently", value=value)
+            self.doubt(
+                "value", f"git may interpret {value.source} as something other than a file name", value=value
+            )
 
     def _use_host(self, value: Value) -> None:
         self.effects.add(Effect.CONNECTS)
