@@ -1,4 +1,4 @@
-"""Sessions for Python programs: open one, send messages, read its events.
+"""Sessions for Python programs: open a session, send messages, read the events.
 
     async with open_session(Path("repo"), model="openai/MODEL", policy="accept-edits") as session:
         print(await session.ask("Why does the test fail?"))
@@ -46,7 +46,7 @@ class Conversation:
         return self._session.follow(after)
 
     async def read_blob(self, blob_sha256: str) -> bytes:
-        """Return the bytes of a text that is too long for an event. Raises `BlobNotFound` if they are missing."""
+        """Return the bytes of a text that is too long for an event. Raises `BlobNotFound` if the blob is missing."""
         return await self._session.read_blob(blob_sha256)
 
     async def complete(self, command: str, arguments: str) -> Sequence[str]:

@@ -157,7 +157,7 @@ async def git_commit(
 
 
 async def run_git(commands: list[Command], ctx: ToolContext) -> ToolResult:
-    """Run commands until one fails, and return the output of the last one."""
+    """Run commands until one fails, and return the output of the last command that ran."""
     for command in commands:
         result = await ctx.env.exec(ExecSpec(argv=command, max_output=MAX_STORED_BYTES), lambda output: None)
         if result.outcome == "not_found":

@@ -53,7 +53,10 @@ class ReadyCell(RunCellArgs):
 
 
 class RunCell(api.BaseTool):
-    """Tool that runs Python cells. Each notebook has its own kernel; all code without a notebook shares one more."""
+    """Tool that runs Python cells.
+
+    Each notebook has its own kernel; all code without a notebook shares another kernel.
+    """
 
     def __init__(self, settings: NotebookSettings) -> None:
         self._python = settings.python or sys.executable

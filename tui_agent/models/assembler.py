@@ -274,8 +274,9 @@ class Assembler:
     def _starts_new_call(self, call: _Call, chunk: ToolCallChunk) -> bool:
         """Return True if the piece starts another call, although `call` was found by the piece's index or id.
 
-        That is so if the piece has a new id, or names a tool after the arguments of `call` are complete. Some servers
-        send a fresh id with every piece; such a piece continues a call whose arguments are not complete yet.
+        It starts another call if it has a new id, or if it names a tool after the arguments of `call` are complete.
+        Some servers send a fresh id with every piece; such a piece continues a call whose arguments are not complete
+        yet.
         """
         if self._is_summary(call, chunk):
             return False

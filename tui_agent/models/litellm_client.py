@@ -1,8 +1,8 @@
 """Client for all other providers through litellm, which only this module imports, on first use.
 
-Invariant: known faults of litellm are avoided: an answer is complete only if the provider reported it
-(`received_finish_reason`), tool calls are assembled elsewhere, and litellm's hidden retries, `.env` search, downloads
-and loggers are off.
+Invariant: known faults of litellm are avoided. An answer is complete only if the provider reported its end
+(`received_finish_reason`). Tool calls are assembled elsewhere. Litellm's hidden retries, `.env` search, downloads and
+loggers are off.
 """
 
 import gc

@@ -120,9 +120,9 @@ def first_object(text: str) -> JsonMap | None:
 def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None:
     """Parse a tool call written as text, as models without native calls do. Return None unless it is clearly a call.
 
-    A text is clearly a call if an object has exactly the name and arguments of an offered tool, and is the whole
-    answer, is inside a `<tool_call>` tag, or is in a code fence at the end. If there are several calls, only the first
-    is returned.
+    A text is clearly a call if it contains an object with exactly the name and arguments of an offered tool. The object
+    must be the whole answer, inside a `<tool_call>` tag, or in a code fence at the end. If there are several calls,
+    only the first is returned.
     """
     tagged = _TAGGED.search(text)
     candidate = (tagged[2] if tagged else _fenced_text(text.rstrip())).strip()

@@ -1,7 +1,7 @@
 """Loading of plugins, with one event per plugin for the session's log.
 
-Invariant: a plugin is in `LoadedPlugins` completely or not at all. Any exception it raises becomes `plugin.failed`, and
-the other plugins are still loaded.
+Invariant: a plugin is in `LoadedPlugins` completely or not at all. Any exception that a plugin raises becomes
+`plugin.failed`, and the other plugins are still loaded.
 """
 
 import sys

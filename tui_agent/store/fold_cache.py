@@ -1,7 +1,7 @@
 """Cache of the state computed from a session's log (a *fold*), so that a long log need not be read from the start.
 
 Invariant: the cache is derived data and can be deleted. It contains the offset, `seq` and checksum of the last line
-that was folded, and is ignored if the log has another line at that offset or if a byte of the cache is wrong.
+that was folded. It is ignored if the log has another line at that offset, or if a byte of the cache is wrong.
 """
 
 import zlib

@@ -47,7 +47,7 @@ class SessionIndex:
 
     @contextmanager
     def _open(self, *, wait_ms: int = BUSY_MS) -> Iterator[sqlite3.Connection]:
-        """Open the index. Recreate one that is damaged or of another version.
+        """Open the index. Recreate an index that is damaged or of another version.
 
         Raises `sqlite3.Error` or `OSError` if neither works.
         """

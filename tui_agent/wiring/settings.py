@@ -38,7 +38,10 @@ def build_settings(base: StartupContext, models: ModelFactory) -> SessionSetting
 
 
 def lacks_model(config: Config) -> bool:
-    """Return True if no model is configured and the agent needs one. A program has a model of its own."""
+    """Return True if no model is configured but the agent needs a model.
+
+    An agent that is a program has its own model.
+    """
     return not (config.model or config.base_url or config.agent in PROGRAMS)
 
 

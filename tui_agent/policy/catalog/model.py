@@ -174,9 +174,9 @@ class Example(Model):
 class CertainOutput(Model):
     """A bound on the output of certain calls of a program: the kind of text that they can print.
 
-    The bound holds for a call that has one of `options` (a spelling, or with a value: `--format=%h`), has no other
-    options except `others`, and has only operands that match one of the patterns in `operands`. If `options` is
-    empty, no option is needed; if `operands` is empty, any operand is allowed.
+    The bound holds for a call that has one of `options` (a spelling, or with a value: `--format=%h`) and no other
+    options except `others`. Each operand of the call must match a pattern in `operands`. If `options` is empty, no
+    option is needed; if `operands` is empty, any operand is allowed.
     """
 
     prints: Output

@@ -1,8 +1,7 @@
 """Removes doubts about a command if the names of the files in the workspace prove these doubts unfounded.
 
-A pattern such as `*` in a command line raises the doubt that a file name might look like an option (`-rf`), be
-understood as something else, or be split into several words. If the workspace has no such file name, the doubt is
-dropped.
+A pattern such as `*` in a command line raises a doubt: a file name might look like an option (`-rf`), be understood as
+something else, or be split into several words. If the workspace has no such file name, the doubt is dropped.
 
 Invariant: a doubt is dropped only if every name that its pattern may match was checked.
 """

@@ -29,8 +29,8 @@ class Candidate:
     """A text in a command that may be a path.
 
     `option` is the option or variable that has the text as its value; empty if the text is not a value. `pattern` is
-    True for a shell pattern, `is_piece` for a text that is only a part of a word, which may have another meaning, and
-    `in_code` for a part of code.
+    True for a shell pattern. `is_piece` is True for a part of a word; the whole word may have another meaning.
+    `in_code` is True for a part of code.
     """
 
     text: str

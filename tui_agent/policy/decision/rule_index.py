@@ -1,7 +1,7 @@
 """The index of rules by kind, and the search for the rules that apply to a file, host or tool.
 
-Invariant: a rule that allows must certainly apply. For a rule that asks or denies it is enough that it may apply: by
-the given name or the real file, in any letter case, with links in the rule's own path followed.
+Invariant: a rule that allows must certainly apply. For a rule that asks or denies it is enough that it may apply. It is
+compared with the given path and the real path, in any letter case, and links in the rule's own path are followed.
 """
 
 import posixpath

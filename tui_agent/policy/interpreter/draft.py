@@ -53,8 +53,8 @@ class Draft:
     """The report of a command under construction.
 
     `reach` is a `FileUse` without a path: a template for the use of each named file. `scripts` are bash texts that the
-    command runs. `printed` are patterns of the files that the command reads or lists, as named, with a trailing slash
-    if everything below is included; the pattern is empty for a file that is not certain.
+    command runs. `printed` are patterns of the files that the command reads or lists, as named. A pattern ends with a
+    slash if everything below is included; it is empty for a file that is not certain.
     """
 
     catalog: Catalog

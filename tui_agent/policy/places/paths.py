@@ -1,8 +1,8 @@
 """The place of a path (in the workspace or outside), and the guards for the file at that path.
 
-Invariant: the disk is not accessed; the code that fills `PolicyFacts.resolved` follows links. The real path and the
-given path are checked: a guard applies if one of them is secret or protected, in any spelling that some file system
-considers the same name, even if the file does not exist.
+Invariant: the disk is not accessed; the code that fills `PolicyFacts.resolved` follows links. Both the real path and
+the given path are checked. A guard applies if one of them is secret or protected, even if the file does not exist. It
+applies in every spelling that some file system considers the same name.
 """
 
 import posixpath

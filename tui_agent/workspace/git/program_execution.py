@@ -1,7 +1,7 @@
 """Detection of folders in which even read-only git commands would run programs or read unrelated files.
 
-Invariant: only a limited number of files is read. A repository is trusted only if everything that configures git there
-is understood: no file that git reads is a link or a pipe, and objects are borrowed only from the allowed folders
+Invariant: only a limited number of files is read. A repository is trusted only if every setting of git there is
+understood, no file that git reads is a link or a pipe, and objects are borrowed only from the allowed folders
 (`homes`). From the user's own configuration, only `safe.directory` is used.
 """
 

@@ -1,8 +1,8 @@
 """Layout of a git repository: its folder, the shared folder, its work trees and submodules.
 
-Invariant: this module only reads. A repository is accepted only inside one of the allowed folders (`homes`), or if it
-is the usual folder of a linked work tree or submodule and refers back to its work tree. A folder that git would not
-accept as a repository is skipped, because git then continues with the parent folder.
+Invariant: this module only reads. A repository is accepted inside one of the allowed folders (`homes`). Elsewhere it
+must be the usual folder of a linked work tree or submodule, and refer back to its work tree. A folder that git would
+not accept as a repository is skipped, because git then continues with the parent folder.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Paths of a workspace, opened so that nothing outside the workspace can be reached.
 
-Invariant: the check applies to the file that is actually opened. A path is resolved once, then its folder is opened
-from the root of the file system without following links (see `nofollow_open`), so a link created there in between is
+Invariant: the check applies to the file that is actually opened. A path is resolved once. Then its folder is opened
+from the root of the file system without following links (see `nofollow_open`), so a link that was created in between is
 refused.
 """
 

@@ -1,8 +1,8 @@
 """The reaper: a small process between tui-agent and all programs that its tools start.
 
 The reaper is started by the path of this file, uses only the standard library, and forks a *warden* for each command.
-The warden is the command's parent and adopts every orphaned descendant (Linux: a subreaper), so a command cannot leave
-the warden's process tree by detaching (new session, double fork, empty environment, other name).
+The warden is the command's parent and adopts every orphaned descendant (on Linux as a subreaper). So a command cannot
+leave the warden's process tree by a new session, a double fork, an empty environment or another name.
 
 Invariant: a warden ends with the last process of its tree, and kills the tree when its socket to tui-agent is closed
 for any reason. If a command kills its warden, the reaper adopts and kills the warden's tree.

@@ -1,10 +1,10 @@
 """Program that runs inside the sandbox, restricts itself with Landlock and executes the command.
 
-Usage: `landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`. Nothing is run
-if a `=` path is no longer the file with this identity, or if a `!` path (identities of its folder and of the file) was
-replaced or is not mounted read-only. The command can then write only to the folders, and cannot send signals to
-outside processes or connect to outside abstract sockets. Without Landlock in the kernel, the program only executes the
-command.
+Usage: `landlock.py =DEVICE:INODE:PATH… !DEVICE:INODE:DEVICE:INODE:PATH… FOLDER… -- PROGRAM ARGUMENT…`. A `=` path must
+still be the file with this identity. A `!` path, given with the identities of its folder and of the file, must not be
+replaced and must be mounted read-only. Otherwise nothing is run. The command can then write only to the folders, and
+cannot send signals to outside processes or connect to outside abstract sockets. Without Landlock in the kernel, the
+program only executes the command.
 
 Uses only the standard library.
 """

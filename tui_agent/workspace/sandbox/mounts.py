@@ -29,8 +29,8 @@ class Bounds:
     """Limits of the access that all sandboxed commands of one environment have.
 
     - `hidden` are absolute paths of secrets; the last component may be a glob.
-    - `read_only` are names at the top of the workspace that no command may write, `absent` names that no command may create,
-      and `renamed` names that are renamed if they appear while a command runs.
+    - `read_only`, `absent` and `renamed` are names at the top of the workspace. No command may write `read_only` names
+      or create `absent` names. A `renamed` name is renamed if it appears while a command runs.
     - `own_folders` are tui-agent's own folders; `writable` are further folders that the user made writable.
     - `is_guarded` returns True for an outside path that may never be written; `guarded_folders` are guarded folders below
       the home folder, existing or not.
