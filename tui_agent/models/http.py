@@ -1,7 +1,7 @@
 """One HTTP exchange with a provider: sends the request, detects stalls, yields chunks.
 
-Invariant: leaving the stream in any way closes the connection. Each failure becomes one `ModelFault`; no httpx exception
-leaves this module.
+Invariant: leaving the stream in any way closes the connection. Each failure becomes one `ModelFault`; no httpx
+exception leaves this module.
 """
 
 import json

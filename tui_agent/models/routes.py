@@ -102,7 +102,10 @@ class Routes:
         return Route(vendor.client, vendor.name, profile, vendor)
 
     def address(self, route: Route, base_url: str) -> str:
-        """Return the normalised base URL; empty if litellm knows it. Raises `ConfigError` if the URL is not valid."""
+        """Return the normalised base URL; empty if litellm knows the provider's URL.
+
+        Raises `ConfigError` if the URL is not valid.
+        """
         vendor = route.vendor
         url = base_url or route.profile.base_url
         if not url and vendor is not None and vendor.base_url_env:

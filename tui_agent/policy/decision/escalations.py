@@ -56,7 +56,7 @@ def runs_git(command: CommandReport) -> bool:
 
 
 def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if the command's program is a file of the workspace; empty if not.
+    """Return a reason to require approval if the command's program is a file of the workspace; otherwise "".
 
     Such a program may do anything.
     """
@@ -67,14 +67,14 @@ def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts)
 
 
 def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if git may run programs that the repository's configuration names; empty if not."""
+    """Return a reason to require approval if git may run programs that its configuration names; otherwise ""."""
     if not (facts.git_is_steered and runs_git(command)):
         return ""
     return "git may run programs or read files that the command does not name"
 
 
 def is_steered_by_project(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a project file decides what the command runs, reads or writes; empty if not.
+    """Return a reason to require approval if a project file decides what the command does; otherwise "".
 
     In a sandbox, no question is needed.
     """
@@ -99,7 +99,7 @@ def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
 
 
 def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a command would read secret files that it does not name; empty if not.
+    """Return a reason to require approval if a command would read secret files that it does not name; otherwise "".
 
     In a sandbox, which hides secret files, no question is needed.
     """

@@ -13,7 +13,7 @@ from tui_agent.ports.policy import PolicyFacts
 
 
 def follows_link(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to ask if a command may reach a sensitive file through a link; empty if not.
+    """Return a reason to require approval if a command may reach a sensitive file through a link; otherwise "".
 
     Sensitive files are secret files and files outside the workspace.
     """

@@ -132,7 +132,7 @@ class CommandReport:
     `folders`: the folders in which the command may run, absolute or relative to the line's start folder ("" is that
     folder). If `folders` contains None, the command may run in any folder.
     `settings`: variables set before the command or by it.
-    `code`: texts that the command is given to run.
+    `code`: texts in the command that it runs as code.
     `runs_next`: the command only starts the commands that follow in the report.
     """
 
