@@ -272,7 +272,9 @@ def _check_pattern(label: str, kind: str, text: str) -> None:
     except re.error as error:
         raise PluginError(f"{label}: the pattern {text!r} is not valid: {error}.") from error
     if "name" not in groups or not _WORD.fullmatch(kind):
-        raise PluginError(f"{label}: the pattern {text!r} of kind {kind!r} needs a group `name` and a kind.")
+        raise PluginError(
+            f"{label}: the pattern {text!r} needs a group `name`, and its kind {kind!r} must be one word."
+        )
 
 
 def _require_target(target: str) -> str:

@@ -75,7 +75,7 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
     words = [word for word in words_of(command) if word is not None]
     runs = Effect.RUNS in command.effects or is_open(command)
     if command.name in word_list("may_not_end") and is_open(command):
-        return "it is not certain that it ends by itself"
+        return "it may not end by itself"
     if len(words) < len(command.words) and is_open(command):
         return "its arguments cannot be determined"
     if runs and any(value.known is None for _, value in command.settings):

@@ -70,8 +70,7 @@ def effect_rows(
 def explain(lines: Lines, judgements: Sequence[Judgement]) -> tuple[str, ...]:
     """Return the reasons for a decision, one per line.
 
-    The lines are the commands, what is known about them, and the judgements, with a mark on the judgement that
-    decides.
+    The lines describe each command, then each judgement. A mark shows the judgement that decides.
     """
     out: list[str] = []
     decided = strongest(judgements)

@@ -67,8 +67,7 @@ class RulePolicy:
     def explain(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> tuple[str, ...]:
         """Return the reasons behind `decide`, one per line.
 
-        The lines are the commands, what is known about them, and the judgements, with a mark on the judgement that
-        decides.
+        The lines describe each command, then each judgement. A mark shows the judgement that decides.
         """
         lines = self._settle(effects, facts)
         return explain(lines, self._judge(tool, effects, lines, facts)[0])

@@ -125,8 +125,8 @@ class PathReader:
     def read_state(
         self, path: str, *, read: bool = True, max_bytes: int = 0, skip_larger: bool = False
     ) -> FileState:
-        """Return the state of the file at a path, like `RootedFiles.read_state`. With `skip_larger`, larger files are
-        not read.
+        """Return the state of the file at a path, like `RootedFiles.read_state`. With `skip_larger`, files above
+        `max_bytes` bytes are not read.
         """
         *parts, name = path.split("/")
         try:
