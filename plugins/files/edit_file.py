@@ -186,7 +186,7 @@ def _first_lines(text: str, matches: Sequence[Match]) -> list[int]:
 
 
 def changed_lines(text: str, matches: Sequence[Match], new: str) -> list[int]:
-    """Return the first line in which the replacement of each match differs, numbered as in the new text."""
+    """Return, for each match, the number of the first line that its replacement changes, counted in the new text."""
     lines: list[int] = []
     line, position = 1, 0
     for match in matches:

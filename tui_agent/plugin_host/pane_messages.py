@@ -3,7 +3,7 @@
 The app sends a `PaneRequest`; the child answers with any number of `PaneProgress`, then a `PaneBlocks`, `PaneUnchanged`
 or `PaneFault`. A line that is none of these belongs to the traceback of a plugin that took too long.
 
-Invariant: at most one request is under way, so that a child that does not answer is the fault of that request's pane.
+Invariant: at most one request is under way. If the child does not answer, that request's pane is at fault.
 """
 
 from typing import Annotated, Final, Literal, TypeAlias

@@ -150,8 +150,8 @@ def _command_texts(command: CommandReport) -> Iterator[str]:
 def may_use_texts(command: CommandReport) -> bool:
     """Return True if a command may run or send the texts in its arguments.
 
-    A known program that only runs the project's own code does neither. For example, `git commit -m` only stores its
-    message.
+    The result is False for a known program that uses no network and runs no code, such as `git commit -m`. It is also
+    False for a known program that runs only the project's own code.
     """
     known = bool(command.entry) and not command.doubts
     runs = Effect.RUNS in command.effects and not command.program.remember
