@@ -286,7 +286,7 @@ async def test_an_image_goes_along_where_the_model_takes_images(tmp_path: Path, 
     (workspace / "shot.png").write_bytes(_png())
     mentions, _ = await _mentions(tmp_path, "@shot.png")
     assert mentions[0].kind == "refused"
-    assert "not known to accept images; images = true in its profile" in mentions[0].note
+    assert "not known to accept images; to send images, set images = true in its profile" in mentions[0].note
     async with running(tmp_path, [say("ok")], session="ses_images") as bench:
         state = bench.recorder.state
         assert state.settings is not None

@@ -64,7 +64,7 @@ async def test_a_long_resource_is_cut(tmp_path: Path) -> None:
         (
             "note:pixel",
             False,
-            "the model is not known to accept images; images = true in its profile sends them",
+            "the model is not known to accept images; to send images, set images = true in its profile",
         ),
     ],
 )

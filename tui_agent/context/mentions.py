@@ -243,7 +243,7 @@ def _cut_resource(mention: Mention, head: str, text: str, room: int) -> Mention:
 
 async def _image_mention(mention: Mention, data: bytes, media: str, sources: Sources) -> Mention:
     if not sources.images:
-        note = "the model is not known to accept images; images = true in its profile sends them"
+        note = "the model is not known to accept images; to send images, set images = true in its profile"
         return mention.model_copy(update={"kind": "refused", "note": note})
     if len(data) > MAX_IMAGE_BYTES:
         note = f"larger than {MAX_IMAGE_BYTES // 1_000_000} MB"

@@ -28,9 +28,9 @@ from tui_agent.protocol.messages import Message
 
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
-"""Function of a branch, given as stretches of events, that returns a cached state of the branch's start.
+"""Function that returns a cached state of the start of a branch, and the seq of the last event in that state.
 
-Returns the state and the seq of the last event in it, or None if there is no cached state.
+Its argument is the branch, as stretches of events. Returns None if no state is cached.
 """
 
 

@@ -26,7 +26,7 @@ class FileDifference:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceChanges:
-    """Differences between the workspace and the newest checkpoint. False in a condition if there are none."""
+    """Differences between the workspace and the newest checkpoint. An instance without differences is false."""
 
     paths: tuple[str, ...]
     """Every changed path, sorted."""

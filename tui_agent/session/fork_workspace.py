@@ -266,7 +266,7 @@ async def _run(program: str, folder: Path, env: Mapping[str, str], *args: str) -
     if process.returncode:
         error_lines = process.stderr.decode("utf-8", "replace").strip().splitlines()
         raise UsageError(
-            f"git {_subcommand(args)} failed in {folder}: {error_lines[-1] if error_lines else process.returncode}.",
+            f"git {_subcommand(args)} failed in {folder}: {error_lines[-1] if error_lines else f'exit status {process.returncode}'}.",
             hint="--worktree needs a workspace in a git repository and a new folder.",
         )
     return process.stdout

@@ -16,9 +16,10 @@ from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.snapshot import Snapshot
 
 FIRM, FIRST, SEEDS = 4, 10, 8
-"""Counts of files at the start of the order.
+"""Numbers of files at the start of the order.
 
-`FIRM` files keep their place, `FIRST` files may be of any kind, and `SEEDS` files add their related files.
+The first `FIRM` files keep their place. The first `FIRST` places are open to files of any kind. Files related to the
+first `SEEDS` files are added.
 """
 LINK_SHARE, NAME_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3, 0.3
 UNEQUAL = 0.5

@@ -352,7 +352,7 @@ class CheckpointRecorder:
             await self._commit(changes, self._recorder.state.parts - 1, "human", None)
 
     async def _commit_missed(self) -> None:
-        """Take a checkpoint of changes by calls that no checkpoint contains yet.
+        """Take a checkpoint of changes that calls made and that no checkpoint contains yet.
 
         Changes that may be the user's are recorded as `contested_paths`.
         """

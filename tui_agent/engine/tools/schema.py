@@ -18,7 +18,7 @@ _NOT_SENT = frozenset(
 )
 """Keys of the schema that are not sent to the model, because they cost bytes in every request.
 
-A call that violates such a limit gets a message that states the limit.
+A call that breaks one of these limits gets a message that states the limit.
 """
 
 

@@ -91,7 +91,7 @@ def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -
 def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
     """Start a new run of the session.
 
-    If the previous run crashed during a call that writes, its time is recorded, because no checkpoint contains the
+    If the previous run crashed during a call that writes, record the time of its last event. No checkpoint contains the
     changes of that call.
     """
     draft.run_id, draft.clean, draft.client = payload.run_id, False, payload.client

@@ -136,7 +136,10 @@ class ToolEntry(EntryBase):
     denied_by_user: bool = False
     full_output: LongText | None = None
     subtask: Subtask | None = None
-    """The delegate that does the work of the call; None if there is none. `output` then lists the delegate's calls."""
+    """The delegate that does the work of the call. `output` then lists the delegate's calls.
+
+    None if no delegate does the work.
+    """
     is_question: bool = False
     """True if the call only asks the question in the next entry. The chat then shows no row for the call."""
 
