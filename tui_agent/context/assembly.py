@@ -47,7 +47,7 @@ These fragments are placed after the history, so that everything before them sta
 dropped if the request does not fit.
 """
 SHORTEN_FRACTION = 0.25
-"""A history that is too long is shortened in steps of this fraction of the tokens available for a request.
+"""A history that is too long is shortened by a multiple of this fraction of the tokens available for a request.
 
 With a smaller fraction nearly every request would start differently, and the provider could cache nothing.
 """
