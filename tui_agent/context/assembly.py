@@ -129,7 +129,6 @@ class _Draft:
 
     @property
     def tokens(self) -> int:
-        """The number of tokens of all sections."""
         return sum(share.tokens for share in self.shares.values())
 
     @property

@@ -137,7 +137,6 @@ def _run_failure(command: str) -> str:
 
 
 def _is_covered(name: str, command: str) -> bool:
-    """Return True if the test command runs the test `name`."""
     selected = _selected_tests(command)
     if not selected or name == _run_failure(command):
         return True
@@ -195,7 +194,6 @@ class _Changes:
         return _line(self.redact(text), most)
 
     def add(self, block: str, *items: str) -> None:
-        """Append items to the list in a block of the memory."""
         self.newest.setdefault(block, []).extend(items)
 
     def drop(self, block: str, begins: str) -> None:

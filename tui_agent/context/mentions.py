@@ -84,7 +84,6 @@ class _Lookup:
 
     @property
     def chars(self) -> int:
-        """The number of characters of the mention's text."""
         return text_size(self.mention.text)
 
 

@@ -157,7 +157,6 @@ class SkillStore:
 
 
 def _user_skills(user: Path) -> Iterator[_Skill]:
-    """Yield the skills in a folder of the user."""
     try:
         folders = sorted(path for path in user.iterdir() if _is_folder(path) and path.name[0] != ".")
     except OSError:

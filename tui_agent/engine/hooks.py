@@ -193,7 +193,6 @@ class Hooks:
     async def _ask(
         self, hook: Hook, facts: Mapping[str, JsonValue], agent: AgentId, call: ToolCallPart | None
     ) -> tuple[HookReply, HookRan]:
-        """Run one hook. Return its reply and the event to record."""
         parts, state = self._parts, self._parts.recorder.state
         session_facts: JsonMap = {
             **parts.hook_facts,

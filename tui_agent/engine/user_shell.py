@@ -73,8 +73,6 @@ def close_shell(recorder: Recorder, started: UserShellStarted, history: Sequence
 
 
 class _ShellRun:
-    """One run of a command that the user typed."""
-
     def __init__(self, parts: EngineParts, command: RunUserShell) -> None:
         self._parts = parts
         self._command = command

@@ -29,8 +29,6 @@ _SHAPELESS_RE = re.compile(f"[{_SHAPELESS}]")
 
 
 class _Patterns(NamedTuple):
-    """Compiled patterns that find invisible and deceptive characters."""
-
     odd: re.Pattern[str]
     marks: re.Pattern[str]
     notation: re.Pattern[str]

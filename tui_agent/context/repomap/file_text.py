@@ -77,7 +77,6 @@ def classify(data: bytes) -> Source:
 
 
 def _is_generated(head: bytes) -> bool:
-    """Return True for generated code."""
     lowered = head.lower()
     has_sign = b"generated" in lowered or b"do not " in lowered
     return has_sign and _GENERATED.search(head) is not None

@@ -49,8 +49,6 @@ MakeLoop = Callable[[EngineParts, ModelCaller, AgentId], TurnLoop]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A validated task for a delegate, with the delegate's role, tools, model and limits."""
-
     task: DelegateTask
     role: Role
     tools: tuple[str, ...]
@@ -204,7 +202,6 @@ class DelegateRunner:
     def _finish(
         self, agent: AgentId, plan: _Plan, ended: tuple[DelegateEnd, str], duration_ms: float
     ) -> DelegateReport:
-        """Close the delegate's open calls, record the delegate's end, and return the report."""
         recorder = self._parts.recorder
         state = recorder.state
         by_agent = {delegate.agent: delegate for delegate in state.delegates}

@@ -433,7 +433,6 @@ class _Call:
         )
 
     def record_failure(self, fault: ModelFault, attempts: int, *, cancelled: bool = False) -> None:
-        """Record that the request has no answer because all attempts failed."""
         self._parts.recorder.append(
             ModelFailed(
                 request_id=self.request.request_id,

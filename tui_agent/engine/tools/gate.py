@@ -167,7 +167,6 @@ class Gate:
         return await self._decide_outside(case, refused)
 
     async def _decide_with_files(self, case: JudgedCall, refused: ExecResult) -> Rerun:
-        """Ask the user if the call may run again in the sandbox with the hidden files that it needs."""
         paths = tuple(file.path.rstrip("/") for file in refused.needed_secrets)
         names = " and ".join(file.name.rstrip("/") for file in refused.needed_secrets)
         always = self._parts.remember_readable is not None
@@ -204,7 +203,6 @@ class Gate:
         return Rerun(f"The command was not run again with access to {names}: {verdict.for_model}")
 
     async def _decide_outside(self, case: JudgedCall, refused: ExecResult) -> Rerun:
-        """Ask the user if the call may run again outside the sandbox."""
         judged = self._resolve_paths(case)
         decision = Decision(
             "ask", LEAVE_SANDBOX_RULE, refused.blocked, choices=ONCE_ONLY, risk=OUTSIDE_RISK, default_no=True

@@ -29,8 +29,6 @@ Connect = Callable[[PipedProcess], AbstractAsyncContextManager[ConnectionT]]
 
 @dataclass(slots=True)
 class _Program:
-    """A running program of a plugin."""
-
     owner: str
     permissions: tuple[object, ...]
     connection: Any = None

@@ -222,7 +222,6 @@ def trial_message(tried: ExecResult) -> str:
 
 
 def _trial_spec(spec: ExecSpec) -> ExecSpec:
-    """Return `spec` without any permissions, for a trial."""
     return replace(
         spec,
         allow_network=False,

@@ -128,8 +128,6 @@ class LedgerView:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The sender, subject and path of a message."""
-
     sender: str
     subject: str
     path: str = ""

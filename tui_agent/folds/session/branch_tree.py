@@ -182,8 +182,6 @@ class TreeView:
 
 @dataclass(slots=True)
 class _OpenBranch:
-    """A branch of a log to which records are still added."""
-
     parent: int | None
     at_seq: int | None
     depth: int

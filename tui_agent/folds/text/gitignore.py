@@ -22,8 +22,6 @@ _STARS = re.compile(r"\*+")
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A parsed line of an ignore file: one pattern."""
-
     parts: tuple[NamePattern, ...]
     ignores: bool
     folders_only: bool
