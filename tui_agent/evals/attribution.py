@@ -112,10 +112,10 @@ def judge(
         return Verdict(
             False, category, outcome.detail or f"the turn ended as {outcome.reason}", end="agent_error"
         )
-    if check_fault[0]:
-        return Verdict(False, check_fault[0], check_fault[1], end="env_error")
     if oracle_fault:
         return Verdict(False, "tool", oracle_fault, end="unsolved")
+    if check_fault[0]:
+        return Verdict(False, check_fault[0], check_fault[1], end="env_error")
     if tests is not False and verifier is not False:
         return Verdict(True, end="solved")
     end = LIMITS.get(outcome.reason, "unsolved")

@@ -86,3 +86,15 @@ def test_a_check_without_a_result_is_not_the_agents_fault() -> None:
         outcome("finished"), conduct("ok"), tests=True, verifier=False, check_fault=("verifier", "it hung")
     )
     assert found == Verdict(False, "verifier", "it hung", end="env_error")
+
+
+def test_an_oracle_that_failed_is_the_cause_whatever_the_checks_say() -> None:
+    found = judge(
+        outcome("finished"),
+        conduct("ok"),
+        tests=None,
+        verifier=False,
+        check_fault=("verifier", "no file"),
+        oracle_fault="the oracle solve failed: KeyError",
+    )
+    assert found == Verdict(False, "tool", "the oracle solve failed: KeyError", end="unsolved")

@@ -140,25 +140,26 @@ class Container:
         """Return the container's answer to one request. Raises `EnvironmentFault` if the container has ended."""
         async with self._lock:
             if self.is_gone or self._process is None:
-                raise self._end_fault()
+                raise self.end_fault()
             # Shielded, because an answer that is not read would be read as that of the next request.
             with anyio.move_on_after(ANSWER_LIMIT_S, shield=True), suppress(EnvironmentFault):
                 await self._process.write(request.encode("utf-8", "surrogateescape") + b"\n")
                 return await self._read_line()
             self.is_gone = True
-            raise self._end_fault()
+            raise self.end_fault()
 
     async def _read_line(self) -> str:
         assert self._process is not None
         while b"\n" not in self._buffer:
             data = await self._process.read_output()
             if not data:
-                raise self._end_fault()
+                raise self.end_fault()
             self._buffer += data
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode("utf-8", "surrogateescape")
 
-    def _end_fault(self) -> EnvironmentFault:
+    def end_fault(self) -> EnvironmentFault:
+        """Return the error about a container that ended by itself."""
         return EnvironmentFault(
             f"The container {self.name} has ended, so commands cannot run.",
             hint="Quit and resume the session to start a new one.",

@@ -71,8 +71,10 @@ class ContainerEnvironment(EnvironmentWrapper):
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """Run a program in the container to its end; see `ports.environment`."""
-        if self._container.is_gone:
+        if self._container.is_closed:
             raise EnvironmentFault("The environment is closed; it cannot run more commands.")
+        if self._container.is_gone:
+            raise self._container.end_fault()
         folder, entry = await to_thread.run_sync(self._local.open_working_folder, spec)
         if isinstance(entry, ExecResult):
             return entry

@@ -60,6 +60,18 @@ async def test_no_container_outlives_an_engine_that_was_killed(tmp_path):
 
 
 @pytest.mark.slow
+async def test_a_command_after_the_containers_end_says_so(tmp_path):
+    settings = container_settings()
+    env = ContainerEnvironment.create(LocalEnvironment(tmp_path), settings, dict(os.environ))
+    await env.start()
+    await anyio.run_process([*settings.command.split(), "kill", env._container.name])
+    for _ in range(2):
+        with pytest.raises(EnvironmentFault, match="has ended, so commands cannot run"):
+            await env.exec(ExecSpec(script="true"), lambda data: None)
+    await env.aclose()
+
+
+@pytest.mark.slow
 async def test_a_path_outside_the_workspace_is_the_containers_own(tmp_path):
     (tmp_path / "root").mkdir()
     (tmp_path / "case").mkdir()
