@@ -5,10 +5,13 @@ Invariant: blocking, so call it in a thread; a program inside the work folder is
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -17,6 +20,8 @@ from tui_agent.config.programs import find_system_program
 from tui_agent.errors import TuiAgentError
 
 MAX_BYTES: Final = 20_000_000
+LIMIT_S: Final = 5.0
+"""Seconds that a program has to answer."""
 KEEP_S: Final = 7 * 24 * 3600
 """Seconds for which saved images are kept."""
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
@@ -27,7 +32,7 @@ _OTHER_WAY: Final = "Or save the image, and drop the file into the message."
 def read_clipboard_image(environ: Mapping[str, str]) -> bytes | None:
     """Return the image in the clipboard as PNG; None if the clipboard holds no image.
 
-    Raises `TuiAgentError` if no program can read the clipboard.
+    Raises `TuiAgentError` if no program can read the clipboard, or if the image is too large.
     """
     if environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
         raise TuiAgentError(
@@ -73,20 +78,42 @@ def _usable_programs(environ: Mapping[str, str]) -> list[tuple[str, ...]]:
 
 
 def _read(words: list[str], environ: Mapping[str, str]) -> bytes | None:
-    """Return the output of a program if it is a PNG image, otherwise None; decode osascript's hexadecimal output."""
+    """Return the output of a program if it is a PNG image, otherwise None; decode osascript's hexadecimal output.
+
+    The output is read up to the first byte too many. Raises `TuiAgentError` if the program does not end in time.
+    """
     try:
-        done = subprocess.run(
+        program = subprocess.Popen(
             words,
             env=dict(environ),
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=5,
-            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
-    except (OSError, subprocess.SubprocessError):
+    except OSError:
         return None
-    output = done.stdout
-    digits = re.search(rb"PNGf([0-9A-Fa-f]+)", output[: 2 * MAX_BYTES + 100])
+    is_late = threading.Event()
+
+    def end() -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
+
+    def end_late() -> None:
+        is_late.set()
+        end()
+
+    timer = threading.Timer(LIMIT_S, end_late)
+    timer.start()
+    with program:
+        assert program.stdout is not None
+        output = program.stdout.read(2 * MAX_BYTES + 100)
+        timer.cancel()
+        end()
+    if is_late.is_set():
+        name = Path(words[0]).name
+        raise TuiAgentError(f"{name} did not answer within {LIMIT_S:g} s.", hint=_OTHER_WAY)
+    digits = re.search(rb"PNGf((?:[0-9A-Fa-f]{2})+)", output)
     if digits is not None and not output.startswith(_PNG):
         output = bytes.fromhex(digits[1].decode())
     return output if output.startswith(_PNG) else None
