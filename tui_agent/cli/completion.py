@@ -1,7 +1,7 @@
 """Print a script that lets a shell complete the commands and options of tui-agent, or a man page."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 
 from tui_agent import __version__
@@ -21,11 +21,15 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A possible next word: a command or an option, with its help. `takes_value` is True for an option with a value."""
+    """A possible next word: a command or an option, with its help.
+
+    `takes_value` is True for an option that needs a value; `choices` are its values, if only some are allowed.
+    """
 
     word: str
     help: str
     takes_value: bool = False
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +78,45 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[Entry]:
         if not action.option_strings and action.choices and not isinstance(action.choices, dict):
             yield from (Entry(str(choice), "") for choice in action.choices)
         for word in action.option_strings:
-            yield Entry(word, text, takes_value=action.nargs != 0)
+            choices = tuple(map(str, action.choices or ()))
+            yield Entry(word, text, takes_value=action.nargs not in (0, "?"), choices=choices)
+
+
+def _valued(found: list[Place]) -> str:
+    """Return the options that always need a value."""
+    options = [entry for place in found for entry in place.entries]
+    flags = {entry.word for entry in options if not entry.takes_value}
+    return " ".join(sorted({entry.word for entry in options} - flags))
 
 
 def _walk(found: list[Place], read_words: str) -> str:
-    """Return shell code that stores the commands before the cursor in `$where`."""
+    """Return shell code that stores the commands before the cursor in `$where`, and the word before it in `$before`.
+
+    `$needs_value` is not empty if that word is an option that needs a value.
+    """
     known = "|".join(f'" {place.path}"' for place in found if place.path)
-    return f"""  local where="" word
+    return f"""  local where="" word before="" needs_value="" valued=" {_valued(found)} "
   for word in {read_words}; do
-    case "$where $word" in
-      {known}) where="$where $word" ;;
-    esac
+    if [[ "$word" != "=" ]]; then
+      if [[ -z "$needs_value" ]]; then
+        case "$where $word" in
+          {known}) where="$where $word" ;;
+        esac
+      fi
+      before="$word"
+      if [[ -z "$needs_value" && "$valued" == *" $word "* ]]; then needs_value=1; else needs_value=""; fi
+    fi
   done"""
+
+
+def _value_cases(found: list[Place], line: Callable[[Sequence[str]], str]) -> str:
+    """Return the lines of a shell's `case`, which set the allowed values of the option before the cursor."""
+    return "\n".join(
+        f'      "{f" {place.path}" if place.path else ""} {entry.word}") {line(entry.choices)} ;;'
+        for place in found
+        for entry in place.entries
+        if entry.choices
+    )
 
 
 def bash_script(found: list[Place]) -> str:
@@ -101,6 +132,13 @@ _tui_agent() {{
   case "$where" in
 {cases}
   esac
+  if [[ -n "$needs_value" ]]; then
+    words=""
+    case "$where $before" in
+{_value_cases(found, lambda choices: f'words="{" ".join(choices)}"')}
+    esac
+  fi
+  [[ "${{COMP_WORDS[COMP_CWORD]}}" == "=" ]] && COMP_WORDS[COMP_CWORD]=""
   COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
 }}
 complete -o default -F _tui_agent tui-agent"""
@@ -125,10 +163,20 @@ _tui_agent() {{
   case "$where" in
 {cases}
   esac
+  if [[ "$words[CURRENT]" == --*=* ]]; then
+    before="${{words[CURRENT]%%=*}}" needs_value=1
+    compset -P '*='
+  fi
+  if [[ -n "$needs_value" ]]; then
+    entries=()
+    case "$where $before" in
+{_value_cases(found, lambda choices: f"entries=({' '.join(choices)})")}
+    esac
+  fi
   _describe 'tui-agent' entries
   _files
 }}
-if [ "$funcstack[1]" = "_tui_agent" ]; then _tui_agent "$@"; else compdef _tui_agent tui-agent; fi"""
+if [[ "$funcstack[1]" == "_tui-agent" ]]; then _tui_agent "$@"; else compdef _tui_agent tui-agent; fi"""
 
 
 def fish_script(found: list[Place]) -> str:
@@ -142,7 +190,13 @@ def fish_script(found: list[Place]) -> str:
     lines += [
         "function __tui_agent_at",
         "    set -l where",
+        "    set -l needs_value",
         "    for word in (commandline -opc)[2..-1]",
+        '        if test -n "$needs_value"',
+        "            set needs_value",
+        "            continue",
+        "        end",
+        f"        contains -- $word {_valued(found)}; and set needs_value 1",
         f'        contains -- "$where $word" {" ".join(quoted(f" {path}") for path in paths)}; and set where "$where $word"',
         "    end",
         '    test "$where" = "$argv[1]"',
@@ -153,6 +207,7 @@ def fish_script(found: list[Place]) -> str:
         for entry in place.entries:
             flag = "-a" if not entry.word.startswith("-") else "-l" if entry.word.startswith("--") else "-s"
             value = " -r" if entry.takes_value else ""
+            value += f" -f -a {quoted(' '.join(entry.choices))}" if entry.choices else ""
             lines.append(
                 f"complete -c tui-agent -n {quoted(f'__tui_agent_at {quoted(where)}')} {flag} {quoted(entry.word.lstrip('-'))}"
                 f"{value} -d {quoted(entry.help)}"

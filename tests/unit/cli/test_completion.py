@@ -16,6 +16,11 @@ CASES = [
     (("do",), {"doctor"}),
     (("plugins", "new", "--ki"), {"--kind"}),
     (("completion", "fi"), {"fish"}),
+    (("run", "--policy", ""), {"plan", "ask", "accept-edits", "bypass"}),
+    (("run", "--policy", "a"), {"ask", "accept-edits"}),
+    (("plugins", "new", "x", "--kind", "m"), {"mcp"}),
+    (("-m", "demo", "sess"), {"sessions"}),
+    (("run", "-C", "sess"), set()),
 ]
 
 BASH = """
@@ -63,6 +68,26 @@ def test_a_shell_completes_commands_verbs_and_options(shell: str, tmp_path: Path
         )
         found = {line.split("\t")[0].split(":")[0] for line in ran.stdout.split("\n") if line}
         assert found == expected, (words, ran.stdout, ran.stderr)
+
+
+@only_where(shutil.which("zsh") is not None, "zsh is not installed")
+def test_the_first_tab_completes_when_zsh_loads_the_script_by_itself(tmp_path: Path) -> None:
+    (tmp_path / "_tui-agent").write_text(WRITERS["zsh"](places()), encoding="utf-8")
+    code = """
+    fpath=($1); autoload _tui-agent
+    compdef() { print late }; compset() { : }; _files() { : }
+    _describe() { print -l -- ${(M)entries:#pl*} }
+    words=(tui-agent pl); CURRENT=2
+    _tui-agent
+    """
+    ran = subprocess.run(
+        ["zsh", "-f", "-c", code, "zsh", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert ran.stdout.startswith("plugins:")
 
 
 def test_the_man_page_has_every_command() -> None:
