@@ -147,7 +147,8 @@ def run_tests(path: Path) -> tuple[Sequence[str], Sequence[str], str]:
             ("The plugin's tests were not run, because pytest is not installed in tui-agent's environment.",),
             "",
         )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
+    options = ("-q", "-p", "no:cacheprovider", "-p", "tui_agent.testing")
+    command = [sys.executable, "-m", "pytest", *options, str(folder)]
     try:
         ran = subprocess.run(
             command,

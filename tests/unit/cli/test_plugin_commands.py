@@ -1,5 +1,6 @@
 """`plugins new`, `check` and `list`, called as the program calls them."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,15 @@ def test_a_check_runs_the_plugins_own_tests(call: Call, work: Path) -> None:
     test.write_text(test.read_text().replace("2 words", "3 words"))
     status, out, _ = call("plugins", "check", "./word_count")
     assert status == 1 and "Its tests failed" in out and "'3 words'" in out
+
+
+def test_a_check_runs_the_test_in_the_documentation_beside_a_single_file(call: Call, work: Path) -> None:
+    docs = (Path(__file__).parents[3] / "docs" / "plugins.md").read_text(encoding="utf-8")
+    plugin, test = re.findall(r"```python\n(.*?)```", docs, re.DOTALL)[:2]
+    (work / "lines.py").write_text(plugin)
+    (work / "test_lines.py").write_text(test)
+    status, out, _ = call("plugins", "check", "lines.py")
+    assert status == 0 and "tests: 1 passed" in out, out
 
 
 def new_pane(call: Call, work: Path) -> Path:
