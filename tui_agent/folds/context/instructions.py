@@ -1,6 +1,6 @@
 """The instruction files (AGENTS.md) of an agent, including files that are added to the conversation later.
 
-Invariant: all functions are pure. A file that is added later does not change the beginning of an agent's prompt: it is
+Invariant: all functions are pure. A file that is added later does not change the beginning of an agent's prompt. It is
 in the agent's history, as a message of the event that added it.
 """
 

@@ -385,8 +385,8 @@ class ContextMeter:
     def _forecast(self, new: int) -> float | None:
         """Return the expected cost in USD of the next turn's first request.
 
-        The assumptions: the cache serves the same share as for the newest request, the newest answer (`new` tokens) is
-        not cached, and the next answer is as long as the newest one.
+        It is assumed that the cache serves the same share as for the newest request. The newest answer (`new` tokens)
+        counts as not cached, and the next answer as equally long.
         """
         model = self._state.model
         if model is None or model.input_price is None:

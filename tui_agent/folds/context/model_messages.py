@@ -1,7 +1,7 @@
 """The history of one agent, as sent to the agent's model.
 
-Invariant: while no call is open, the history is valid for a request: each call of an answer is followed by exactly one
-result, and messages that were sent while calls ran come after the results.
+Invariant: while no call is open, the history is valid for a request. Each call of an answer is followed by exactly one
+result. Messages that were sent while calls ran come after the results.
 """
 
 import json

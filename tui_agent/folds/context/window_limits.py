@@ -1,7 +1,7 @@
 """Context windows of models, inferred from the requests that providers refused and accepted.
 
-Invariant: the windows are inferred from the log alone, for all agents, so that a later run, a fork and a delegate know
-a window before a request is refused. A size that was accepted once can still be used after later refusals.
+Invariant: the windows are inferred from the log alone, for all agents. A later run, a fork and a delegate therefore
+know a window before a request is refused. A size that was accepted once can still be used after later refusals.
 """
 
 from collections.abc import Mapping

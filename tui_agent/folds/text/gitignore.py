@@ -1,7 +1,7 @@
 """Rules of gitignore files (`man gitignore`).
 
-Invariant: the work is limited: the time to match a path is proportional to the length of the path and to the number of
-lines, of which at most `MAX_LINES` are used. `max_comparisons` returns the limit.
+Invariant: the work is limited. The time to match a path is proportional to the length of the path and to the number of
+lines. At most `MAX_LINES` lines are used. `max_comparisons` returns the limit.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Differences between two texts, as hunks of a unified diff and as line counts.
 
-Invariant: the functions are pure, and their work is limited: equal lines at both ends are skipped, the lines between
-them are split at lines that are unique on both sides, and a block that is still too large is reported as replaced.
+Invariant: the functions are pure, and their work is limited. Equal lines at both ends are skipped. The lines between
+them are split at lines that are unique on both sides. A block that is still too large is reported as replaced.
 """
 
 from bisect import bisect_left

@@ -1,6 +1,6 @@
 """Normalised forms of the words in code, paths, questions and notes, for comparison.
 
-Invariant: a word of a question and the same word inside an identifier have the same form: identifiers are split at
+Invariant: a word of a question and the same word inside an identifier have the same form. Identifiers are split at
 separators and changes of case, and common endings are removed. Letters with a number are compared with and without the
 number: sha512 matches sha but not sha1.
 """
