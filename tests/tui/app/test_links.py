@@ -32,7 +32,7 @@ async def test_the_address_is_read_before_the_browser_opens_it() -> None:
         assert isinstance(sheet, Confirm)
         assert (
             "https://аррӏе.com@evil.example/x" in driven.text()
-            and "The address is on evil.example." in driven.text()
+            and "The link goes to evil.example." in driven.text()
         )
         sheet.end_grace_period()
         await driven.press("enter", "escape")

@@ -196,7 +196,7 @@ async def test_a_choice_that_cannot_be_written_is_reported_once_and_holds_until_
         assert "is not a file, so your last choices are not used." in driven.app.notice.text
         await driven.press("f6")
         await driven.until(
-            lambda: "Your choice is not saved; it holds until you quit" in driven.app.notice.text
+            lambda: "Your choice applies until you quit, but could not be saved" in driven.app.notice.text
         )
         assert not driven.app.sidebar.display
         driven.app.hide_notice()

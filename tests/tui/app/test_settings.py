@@ -158,7 +158,7 @@ async def test_a_value_that_is_not_valid_or_has_no_effect_is_reported(tmp_path: 
         await run(driven, "/settings motion")
         await driven.type("on")
         await driven.press("enter")
-        assert "no effect now, because environment TUI_AGENT_MOTION sets it" in driven.app.notice.text
+        assert "no effect now, because environment TUI_AGENT_MOTION overrides it" in driven.app.notice.text
         await run(driven, "/settings models")
         assert "tui-agent config edit" in driven.app.notice.text
         await run(driven, "/settings nope")

@@ -86,7 +86,7 @@ async def test_an_unknown_theme_is_answered_with_the_names_that_there_are() -> N
         await submit(driven, "/theme pink")
         assert (
             driven.app.notice.text
-            == "No theme pink. Choose from beacon, day, ember, frost, harbour, ink, night, terminal; or dark, light."
+            == "No theme pink. Choose from beacon, day, ember, frost, harbour, ink, night, terminal, dark, light."
         )
 
 

@@ -37,7 +37,10 @@ async def _start(
 
 
 def what_if(context: AppContext, argument: str) -> None:
-    """Repeat the message at the event with the number `argument`, or the newest message, with one change."""
+    """Send a message again with one change, in a new branch.
+
+    `argument` is the event number of the message; if it is empty, use the newest message.
+    """
     messages = [entry for entry in context.views.transcript.view().entries if isinstance(entry, UserEntry)]
     newest = next((entry.seq for entry in reversed(messages) if entry.state in ("sent", "steered")), -1)
     seq = _parse_event(context, argument, "/what-if", newest)

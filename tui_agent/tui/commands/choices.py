@@ -24,7 +24,7 @@ def choose_effort(context: AppContext, argument: str) -> None:
         if argument in EFFORTS:
             context.submit(SetEffort(effort=argument))
         else:
-            context.app.say(f"Reasoning can be {', '.join(EFFORTS)}.", "warning")
+            context.app.say(f"Reasoning effort can be {', '.join(EFFORTS)}.", "warning")
         return
     now = context.state.settings.model.effort if context.state.settings else None
     items = [Item(effort, effort, current=effort == now) for effort in EFFORTS]
@@ -48,7 +48,7 @@ def choose_agent(context: AppContext, argument: str) -> None:
 async def list_agents(
     context: AppContext, picker: Picker, kind: str, now: str = "", others: Sequence[Item] = ()
 ) -> None:
-    """Fill the picker with the agents of kind `hub` or `delegate`, then `others`.
+    """Fill the picker with the agents of kind `hub` or `delegate`, then `others`; mark the agent named `now`.
 
     The picker is left unchanged if `tui-agent` lists no agents.
     """
@@ -102,7 +102,10 @@ def choose_policy(context: AppContext, argument: str) -> None:
 
 
 async def _load_rules(context: AppContext, sheet: PolicySheet, fault: str = "") -> None:
-    """Show the saved rules that apply here in the sheet; `fault` is the reason why a rule could not be removed."""
+    """Show in the sheet the saved rules that apply to the session.
+
+    `fault` is the reason why a rule could not be removed.
+    """
     status, output = await context.ask(
         "policy", "rules", "--json", *place(context.app.options, context.work_folder)
     )
@@ -121,11 +124,10 @@ async def _load_rules(context: AppContext, sheet: PolicySheet, fault: str = "") 
 
 
 def _ask_to_remove(context: AppContext, sheet: PolicySheet, rule: FileRule) -> None:
-    """Remove a saved rule from its file if the user confirms."""
     effect = (
-        "Without it, the policy decides."
+        "Without this rule, the policy decides."
         if rule.text.startswith("allow")
-        else "Without it, nothing may stop such calls."
+        else "Without this rule, nothing may stop such calls."
     )
 
     async def remove() -> None:
@@ -184,13 +186,16 @@ def toggle_vim(context: AppContext, argument: str) -> None:
     editor.post_message(editor.Edited())
     state = "on" if is_on else "off"
     context.app.say(
-        f"Vim keys are {state} until you quit. To keep that: vim = {str(is_on).lower()} in config.toml.",
+        f"Vim keys are {state} until you quit. To keep this setting: vim = {str(is_on).lower()} in config.toml.",
         "done",
     )
 
 
 def choose_theme(context: AppContext, argument: str) -> None:
-    """Switch to the theme `argument` (a name, `dark` or `light`); without it, show a list that previews each theme."""
+    """Switch to the theme `argument`: a name, `dark` or `light`.
+
+    Without an argument, show a list that previews each theme.
+    """
     themes, faults = discover(theme_folders(context.app.environ), context.app.plugin_themes())
     if argument:
         name = argument if argument in themes else _theme_by_brightness(argument.lower(), themes)
@@ -201,7 +206,7 @@ def choose_theme(context: AppContext, argument: str) -> None:
         else:
             names = ", ".join(sorted(themes))
             context.app.say(
-                f"No theme {clean_line(argument)[:40]}. Choose from {names}; or dark, light.", "warning"
+                f"No theme {clean_line(argument)[:40]}. Choose from {names}, dark, light.", "warning"
             )
         return
     before = context.app.first.theme.name
@@ -228,14 +233,20 @@ def choose_theme(context: AppContext, argument: str) -> None:
 
 
 def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
-    """Return the name of a `dark` or `light` theme, the default theme if possible; empty for any other word."""
+    """Return the name of a theme if `word` is `dark` or `light`; otherwise an empty string.
+
+    The default theme comes first if its brightness matches.
+    """
     wanted = {"dark": True, "light": False}.get(word)
     names = [name for name in (DEFAULT_THEME, *themes) if name in themes and themes[name].dark is wanted]
     return next(iter(names), "")
 
 
 def _keep_theme(context: AppContext, name: str, why: str = "") -> None:
-    """Remember the theme; show a notice with the reason `why`, and with the theme of the next start if that differs."""
+    """Save the theme for later starts, and show a notice; `why` is the part of the notice after the theme's name.
+
+    The notice also says if the next start will use another theme, e.g. because an environment variable sets one.
+    """
     context.choices.remember(theme=name)
     note = context.config.note_on_choice("theme", name) if context.config is not None else ""
     context.app.say(f"Using theme {name}{why}.{note}", "done")

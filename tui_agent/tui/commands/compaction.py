@@ -61,8 +61,8 @@ def _list_items(view: CompactedView) -> list[Item]:
 def _offer_undo(context: AppContext, view: CompactedView) -> None:
     """Ask before undoing the newest summary.
 
-    In the list of summarised messages, the row that undoes the summary comes first, so an accidental Enter would
-    discard the result of a model request.
+    The row that undoes the summary is the first in the list. Without the question, an accidental Enter would discard
+    the result of a model request.
     """
     items = [
         Item("leave", "Keep it", "the summary stays in the context"),

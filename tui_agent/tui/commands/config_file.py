@@ -36,7 +36,7 @@ def save_setting(context: AppContext, key: tuple[str, ...], value: Value | None)
     text = f"{name} {done} {shorten_home(path)}."
     origin = config.origin(name)
     if value is not None and origin != str(path):
-        text += f" It has no effect now, because {origin} sets it."
+        text += f" This has no effect now, because {origin} overrides it."
     elif key[0] not in AT_ONCE:
         text += " Used from the next start."
     app.say(text, "done")

@@ -1,4 +1,4 @@
-"""The context sheet: a bar with its limits, the sections of the context in numbers, and the next turn's cost."""
+"""The context sheet: how full the context is, the size of each section, and the cost of the next turn."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -32,16 +32,17 @@ _INTENTS: Final = {
     "context_put_away": ("compact", "list"),
     "context_map": ("map",),
 }
-"""The message that each action of the sheet posts: the name of an action of the app, and its argument if it has one."""
+"""For each action of the sheet: the action of the app that it runs, and that action's argument if it has one."""
 _IDLE: Final = ("context_summarise",)
 """Actions of the context sheet that are not available during a turn."""
 _LEAST_BAR: Final = 5
 _REASON_CELLS: Final = 22
-"""Number of cells kept free for the reason in a section's row; a bar is drawn only if more cells remain."""
+"""Number of cells kept free for a section's reason (why it was shortened); a bar is drawn only in the cells left over.
+"""
 
 
 class ContextSheet(Viewer):
-    """Sheet with the sections of the context in numbers, updated while a turn runs."""
+    """Sheet with the size of each section of the context, updated while a turn runs."""
 
     key_methods = {
         "context_summarise": ("go_on", "context_summarise"),
@@ -56,7 +57,7 @@ class ContextSheet(Viewer):
         self._shown: tuple[object, ...] = ()
 
     def follow(self) -> None:
-        """Redraw if a figure changed; a streamed answer changes no figure."""
+        """Redraw if a figure changed. A streamed answer changes no figure."""
         if any(old is not new for old, new in zip(self._shown, self._figures(), strict=False)):
             self.redraw()
 
@@ -159,10 +160,10 @@ def _draw_sections(facts: Facts, view: ContextMeterView) -> None:
 
 
 class _Columns(NamedTuple):
-    """The columns of the table of sections that fit next to a section's name and tokens; widths in cells.
+    """The columns in the table of context sections; widths are in cells.
 
-    If there is no room, the bar is dropped first, then the share, then the budget. A reason that does not fit is shown
-    below the table.
+    The name and the tokens always have columns. If the others do not fit, the bar is left out first, then the share,
+    then the budget.
     """
 
     name: int
@@ -193,7 +194,7 @@ class _Columns(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The width in cells of all columns before the reason."""
+        """Width in cells of all columns, without the reason at the end of a row."""
         bar = self.bar + 3 if self.bar else 0
         return self.name + 8 + 8 * self.share + 9 * self.budget + bar + 13 * self.state
 
@@ -250,10 +251,10 @@ def _draw_next(facts: Facts, view: ContextMeterView) -> None:
         text = f"The meter turns amber at {near}; the soft limit is {soft}. Old turns are summarised {when}."
         facts.text(text, "t2")
     if view.assumed:
-        text = "The size of the model's window is unknown, so it is assumed. Set context_window in the model's profile."
+        text = "The size of the model's context window is a guess. Set context_window in the model's profile."
         facts.text(text, "t3")
     if view.window_inferred:
-        text = "The window is estimated from accepted and refused requests. Set context_window in the model's profile."
+        text = "The size of the context window is estimated from accepted and refused requests. Set context_window in the model's profile."
         facts.text(text, "t3")
     columns = _Columns.fit(view, facts.width)
     for section in view.sections:
@@ -262,6 +263,6 @@ def _draw_next(facts: Facts, view: ContextMeterView) -> None:
     if view.cache_breaks:
         times = "once" if view.cache_breaks == 1 else f"{view.cache_breaks:,} times"
         reason = f" Reason for the last miss: {view.cache_break}." if view.cache_break else ""
-        facts.text(f"The provider missed its cache {times}.{reason}", "t3")
+        facts.text(f"The provider's cache missed {times}.{reason}", "t3")
     if view.estimated:
         facts.text("~ marks an estimate; the provider has not reported its count yet.", "t3")

@@ -1,6 +1,6 @@
 """The command /cost: the session's cost, its limits, and the tokens of each turn.
 
-Invariant: every number equals the one in the panes.
+Invariant: every number equals the number that the panes show.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def show_cost(context: AppContext, argument: str) -> None:
             facts.text("/cost 2.50 stops the session at $2.50.", "t3")
         else:
             facts.text(
-                "The price of this model is not known. input_price and output_price in its profile set it.",
+                "The price of this model is not known. Set input_price and output_price in its profile.",
                 "t3",
             )
 
@@ -52,7 +52,7 @@ def show_cost(context: AppContext, argument: str) -> None:
 
 
 def describe_limits(context: AppContext) -> str:
-    """Return the session's limits, e.g. `200 parts, 600 s, $2.50`, or `none`."""
+    """Return the session's limits, e.g. `20 turns, 600 s, $2.50`, or `none`."""
     settings = context.state.settings
     if settings is None:
         return "none"
@@ -74,9 +74,7 @@ def _draw_turns(
 ) -> None:
     """Add a row for each turn: cost, tokens sent and received, and the largest request. The last row has the totals.
 
-    The tokens of undone turns are not counted, only their cost.
-
-    Without a price, there is no column for the cost.
+    An undone turn counts in the total cost, but its tokens do not count. Without a price, there is no cost column.
     """
     wide = facts.width >= 62
     cells = (10, 10 * is_priced, 13, 11, 18) if wide else (9, 9 * is_priced, 8, 10, 9)

@@ -39,7 +39,10 @@ def _show_turn(context: AppContext, turn: int) -> None:
 
 
 async def _events_of(context: AppContext, turn: int) -> list[Envelope]:
-    """Return the events of a turn on the current branch, except the user's own; empty if there is no such turn."""
+    """Return the events of a turn on the current branch; empty if there is no such turn.
+
+    Events about file changes by the user are left out.
+    """
     ends = [entry for entry in context.views.transcript.view().entries if isinstance(entry, TurnEntry)]
     index = next((index for index, entry in enumerate(ends) if entry.turn == turn), None)
     first = 0 if not index else ends[index - 1].seq + 1

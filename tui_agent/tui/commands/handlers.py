@@ -1,4 +1,4 @@
-"""Handlers: the function that runs each action of the registry, by the action's name.
+"""The function (handler) that runs each action in the registry, by the action's name.
 
 Invariant: a handler reads views, and submits commands or opens a sheet or screen; rules about sessions are in the
 engine. A test checks that the names match the registry.

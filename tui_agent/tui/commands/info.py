@@ -114,7 +114,8 @@ def show_plugins(context: AppContext, argument: str) -> None:
         if plugins:
             facts.gap()
             facts.text(
-                "tui-agent plugins list shows those that are off too; plugins enable turns one on.", "t3"
+                "`tui-agent plugins list` also shows plugins that are off; `tui-agent plugins enable` turns one on.",
+                "t3",
             )
 
     show(context, "Plugins", draw, empty="No plugins loaded.")
@@ -175,14 +176,18 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
     app = context.app
     if not shape(*app.size).sidebar:
         keys = ", ".join(f"{app.key_map.key_of(name)} {name}" for name in ("todo", "trace", "context"))
-        app.say(f"The side panes need {SIDE} columns and {LOW} rows. Instead: {keys}.")
+        app.say(f"The side panes need {SIDE} columns and {LOW} rows. Use these keys instead: {keys}.")
         return
     app.toggle_sidebar()
     context.choices.remember(sidebar=app.sidebar_wanted)
 
 
 def toggle_block(context: AppContext, argument: str) -> None:
-    """Show the full text of a cut-off notice, or else of the paste at the cursor, or else fold or unfold a block."""
+    """Show the full text of a notice that was cut off.
+
+    If no notice was cut off, show the pasted text at the cursor. If there is no pasted text either, fold or unfold a
+    block of the transcript.
+    """
     if show_full_notice(context, context.app.notice):
         context.app.hide_notice()
     elif not (context.editor.has_focus and context.editor.unfold_paste()):

@@ -83,7 +83,10 @@ def _capture(context: AppContext, name: str) -> None:
 
 
 def check_keys(changed: Mapping[str, str | Sequence[str]], name: str, keys: Sequence[str]) -> KeyCheck:
-    """Check the new keys of an action together with the user's other keys."""
+    """Return the errors that new keys for the action `name` would cause, given the user's other changed keys.
+
+    They are a `note` if the action still gets the keys, otherwise a `fault`.
+    """
     before = apply_key_settings(changed).faults
     after = apply_key_settings({**changed, name: keys})
     text = " ".join(fault for fault in after.faults if fault not in before)

@@ -1,4 +1,4 @@
-"""The lower half of the context sheet: the largest tools, files and messages, and the changes per request."""
+"""The lower half of the context sheet: the largest tools, files and messages, and the size of the newest requests."""
 
 from collections.abc import Mapping, Sequence
 

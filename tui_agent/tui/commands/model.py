@@ -83,9 +83,9 @@ def use_local_model(context: AppContext, argument: str) -> None:
 def set_up_provider(context: AppContext, argument: str, *, back: Callable[[], None] = lambda: None) -> None:
     """Ask for a provider's key.
 
-    `argument` is a provider, a model or a URL. If it is empty, use the provider of the configured model if the key of
-    that model is missing; otherwise the user chooses a provider from a list. `back` is called if the user closes the
-    form; it opens the previous sheet again.
+    `argument` is a provider, a model or a URL. If it is empty, ask for the key of the configured model; if no
+    configured model needs a key, the user chooses a provider from a list. `back` is called if the user closes the form;
+    it opens the previous sheet again.
     """
     wanted = context.config.model if context.config is not None and not context.has_model else ""
     if argument.startswith(("http://", "https://")):
@@ -127,7 +127,7 @@ def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = 
 def _open_form(
     context: AppContext, back: Callable[[], None] = lambda: None, *, model: str = "", base_url: str = ""
 ) -> None:
-    """Open the form for a provider's key, for a model or a URL; closing the form calls `back`."""
+    """Open the form for a provider's key, filled in with a model or a URL; closing the form calls `back`."""
     config = context.config
     form = ProviderForm(
         lambda: context.app.looks,
@@ -175,9 +175,10 @@ async def _test_model(context: AppContext, form: ProviderForm, given: Provider) 
 
 
 async def use_provider(context: AppContext, given: Provider, answer: str = "") -> None:
-    """Use the model from the provider form, and pass the key to the engine: for this run, or saved for later runs.
+    """Switch to the model from the provider form, and give the engine the key for this run.
 
-    `answer` describes the model's answer to the test request; empty if there was no test.
+    If the user asked to store the key, store it. `answer` describes the model's answer to the test request; it is empty
+    if there was no test.
     """
     app, config, remarks = context.app, context.config, [answer]
     if given.key and config is not None:

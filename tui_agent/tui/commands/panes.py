@@ -1,4 +1,4 @@
-"""The command /pane: a pane of a plugin as a full page."""
+"""The command /pane: shows a plugin's pane as a full page."""
 
 from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
@@ -8,7 +8,10 @@ from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
 
 
 def open_pane(context: AppContext, argument: str) -> None:
-    """Show the pane named `argument`; without a name, the only pane or a list of all panes."""
+    """Show the pane named `argument`.
+
+    Without an argument, show the only pane or, if there are several, let the user choose from a list.
+    """
     panes = context.plugin_panes.panes
     name = argument or (next(iter(panes)) if len(panes) == 1 else "")
     if name in panes:

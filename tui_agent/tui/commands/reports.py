@@ -134,7 +134,7 @@ def export(context: AppContext, argument: str) -> None:
 
     remark = ""
     if export_format in FILE_FORMATS:
-        remark = ". It contains your files, with any keys in them. To remove keys: tui-agent sessions export --redact"
+        remark = ". It contains your files and any API keys in them. To remove API keys: tui-agent sessions export --redact"
     form = export_to_chosen_place(
         context.app,
         context.ask,

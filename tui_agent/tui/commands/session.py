@@ -1,7 +1,7 @@
 """Commands about sessions: open another session, start a new one, pause, rename, the queue, the trace.
 
-Invariant: `/sessions WORD` never uses a word that looks like a session id as the session's new name, and asks the user
-before it uses another word as the name.
+Invariant: `/sessions WORD` never renames the open session to a word that looks like a session id. Before it renames the
+session to any other word, it asks the user.
 """
 
 import asyncio
@@ -36,7 +36,10 @@ def list_or_open_session(context: AppContext, argument: str) -> None:
 
 
 def begin(context: AppContext, argument: str, *, named: bool) -> None:
-    """Open the session with the id `argument`. If there is none, and `named` is set, rename the open session to it."""
+    """Open the session with the id `argument`.
+
+    If there is no such session and `named` is True, rename the open session to `argument`.
+    """
     if context.sessions.under_way:
         context.app.do("sessions" if named else "pause", argument if named else f"resume {argument}")
     elif context.is_running:

@@ -58,7 +58,7 @@ def _group_of(setting: ConfigEntry) -> str:
 
 
 def _edit(context: AppContext, setting: ConfigEntry, typed: str = "") -> None:
-    """Let the user choose or type a value, beginning with the text `typed`."""
+    """Let the user choose or type a value; `typed` is the text that the field contains at first."""
     if setting.name == "keys":
         edit_keys(context, "")
         return

@@ -1,4 +1,7 @@
-"""The command /status, and the facts about the session for /doctor. Invariant: every number equals the one in the panes."""
+"""The command /status, and the facts about the session for /doctor.
+
+Invariant: every number equals the number that the panes show.
+"""
 
 from pathlib import Path
 

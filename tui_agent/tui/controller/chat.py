@@ -31,7 +31,7 @@ from tui_agent.tui.transcript.window import REACH, Window, index_of_event, windo
 
 MAX_BLOBS = 200
 _STEP = 50
-"""Number of entries to lay out before the event loop gets a turn."""
+"""Number of entries to lay out between two pauses in which the event loop can handle keys."""
 
 
 class ChatWidget(TranscriptWidget):
@@ -125,10 +125,11 @@ class ChatWidget(TranscriptWidget):
     key_methods = {"to_prompt": "leave", "turn_diff": "show_turn_diff"}
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scopes whose keys work now, with `turn` added on the row of a turn that changed files.
+        """Return the scopes whose keys work now.
 
-        Return none if the transcript has lost the focus: a letter moves the focus to the prompt, and keys that were
-        read together with the letter are meant for the prompt too.
+        The scope `turn` works only on the row of a turn that changed files. No scope works while the transcript is not
+        focused: a letter key moves the focus to the prompt, and the keys read together with that letter belong there
+        too.
         """
         if self.screen.focused is not self:
             return ()
@@ -212,7 +213,7 @@ class ChatSearch:
             widget.screen.set_focus(widget)
 
     def show_place(self, text: str, place: str) -> None:
-        """Show the place of the current match, e.g. `3 of 13`, beside the policy; on a small screen, in a notice."""
+        """Show the place of the current match, e.g. `3 of 13`, below the prompt; on a small screen, in a notice."""
         app = self._chat.app
         shown = f'"{clean_line(text)[:30]}" {place}' if place else ""
         app.prompt.set_find_place(shown)

@@ -1,7 +1,8 @@
 """Remembers the user's choices for later starts: theme, model, side panes, and the policy of each project.
 
-Invariant: only a choice made in the app is remembered, never an option, a recorded session's setting, the policy of an
-approved plan or `bypass`. The file is written in a thread, and a failure to write is reported once.
+Invariant: only choices that the user makes in the app are remembered. Command-line options, settings of a recorded
+session, the policy of an approved plan, and `bypass` are not. The file is written in a thread, and a failure to write
+is reported once.
 """
 
 import asyncio
@@ -102,5 +103,5 @@ class ChoiceKeeper:
             if not self._has_reported:
                 self._has_reported = True
                 self._context.app.say(
-                    f"Your choice is not saved; it holds until you quit: {fault}", "warning"
+                    f"Your choice applies until you quit, but could not be saved: {fault}", "warning"
                 )

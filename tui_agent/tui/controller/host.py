@@ -1,6 +1,6 @@
 """Protocols through which the parts of `SessionController` use the controller and one another.
 
-Invariant: protocols only; a part imports this module and parts below it, never the controller.
+Invariant: this module contains only protocols. A part imports this module and the parts below it, never the controller.
 """
 
 from typing import Protocol
@@ -55,7 +55,7 @@ class StartPagePort(StartPort, Protocol):
 
 
 class HostSessions(SessionsPort, Protocol):
-    """Switches between sessions, with methods that only the controller's parts use."""
+    """Switches between sessions; adds the methods that only the controller's parts use."""
 
     def start(self, pump: Pump) -> None: ...
     async def show_branch(self) -> None: ...

@@ -1,6 +1,6 @@
 """Pane updates: passes each pane its views, and writes the status line, the terminal's title and the prompt's row.
 
-Invariant: called at most once per frame of the pump; a pane repaints only changed rows.
+Invariant: the panes are updated at most once per frame of the pump, and a pane repaints only changed rows.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from tui_agent.tui.widgets.sheet import Sheet
 from tui_agent.units import format_cost, format_estimate
 
 BEATS_PER_BRANCH_READ: Final = 4
-"""The git branch is read every two seconds: a command, or the user in another terminal, may change it."""
+"""The git branch is read at every fourth beat (every two seconds), because a command or the user may change it."""
 
 
 class PaneUpdater:
@@ -115,7 +115,6 @@ class PaneUpdater:
             self._notify(before, view)
 
     async def _update_branch(self) -> None:
-        """Read the git branch of the session's folder, and show it in the header."""
         folder = self._host.work_folder
         branch = await asyncio.to_thread(_head_label, Path(folder))
         if folder == self._host.work_folder:

@@ -1,4 +1,4 @@
-"""Undo, redo and revert, with their questions: to which message, conversation or files, and what about kept files.
+"""Undo, redo and revert, and their questions: which message, conversation or files or both, and which kept files.
 
 Invariant: no file is restored that was not listed first; each file that someone else changed is asked about by name.
 """
@@ -34,7 +34,7 @@ _FILES, _LEFT = "Files", "Kept"
 class KeptFilesPicker(Picker):
     """List of the files that an undo or revert kept.
 
-    It opens by itself. If the user is typing a message at that moment, the keys go to the prompt.
+    The list opens without a key press. If the user is typing a message at that moment, the keys go to the prompt.
     """
 
     has_grace_period: ClassVar[bool] = True

@@ -1,7 +1,7 @@
-"""Controller of the open session: its views, and everything that uses the protocol.
+"""Controller of the open session: holds its views, and submits commands to the engine.
 
-Invariant: imported once, by `app`, after the first paint. The controller submits commands and passes views on; the
-panes decide how the views look.
+Invariant: `app` imports this module once, after the first paint. The controller passes views on; the panes decide how
+the views look.
 """
 
 import asyncio
@@ -158,7 +158,7 @@ class SessionController:
 
     @property
     def state(self) -> SessionStateView:
-        """The session's state. Without an engine, it contains no jobs."""
+        """The session's state. If no engine is connected, the state has no background jobs, because they have ended."""
         state = self.views.state.view()
         return replace(state, jobs=()) if state.jobs and not self.is_connected else state
 
@@ -294,8 +294,8 @@ class SessionController:
     def escape(self, *, had_notice: bool) -> None:
         """Handle Esc while no menu is open: interrupt the turn, or else close what is open in the chat.
 
-        `had_notice` is True if the key has just hidden a notice. A double Esc while idle opens revert, but not soon
-        after an interrupt: the user may still be pressing Esc.
+        `had_notice` is True if this key press has just hidden a notice. If nothing runs, pressing Esc twice opens
+        revert. Shortly after an interrupt it does not, because the user may still be pressing Esc to interrupt.
         """
         now = time.monotonic()
         if self.interrupt() or now < self._interrupted_at + TWICE_S:

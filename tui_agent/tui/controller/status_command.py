@@ -62,7 +62,7 @@ class StatusCommand:
         }
 
     async def _follow(self) -> None:
-        """Run the command until its output is that of the newest state."""
+        """Run the command again and again until its output is for the newest facts."""
         done: tuple[str, str] | None = None
         try:
             while done != self._wanted:

@@ -77,9 +77,9 @@ class TrustDialog:
             return False
         count = format_count(sum(len(folder.files.files) for folder in folders), "file")
         notices = {
-            "trust": f"Trusted {count} of this folder until one changes. Revoke with /trust.",
+            "trust": f"Trusted {count} of this folder until one of them changes. /trust revokes this.",
             "without": f"Ignoring {count} of this folder. /trust shows them.",
-            "forget": "Decision forgotten. You are asked again at the next start.",
+            "forget": "Decision removed. You will be asked again at the next start.",
         }
         app.say(notices.get(answer, ""), "done")
         return True

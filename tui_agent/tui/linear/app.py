@@ -394,7 +394,8 @@ def _find_choice(request: PermissionRequested, reach: Reach) -> PermissionChoice
 def _everywhere_choice(request: PermissionRequested) -> PermissionChoice | None:
     """Return the choice whose rule can be saved for every project; None if there is none.
 
-    A rule that lets commands read certain files is saved in config.toml, so it has no project to choose.
+    A rule that lets commands read certain files is left out: it is saved in the user's config.toml, whatever the
+    project.
     """
     choice = _find_choice(request, "everywhere")
     return None if choice is None or choice.rule.startswith(OPENS_FILES) else choice

@@ -1,8 +1,8 @@
 """The sheet that asks the user to approve a tool call: a preview, the effects, and four answers in a fixed order.
 
-Invariant: the user can read the whole request, and can allow it only once everything relevant was visible, on a screen
-of any size; answering yes while rows are hidden first shows these rows. Keys are ignored for the first 300 ms, and text
-typed into a field never counts as an answer.
+Invariant: on a screen of any size, the user can read the whole request. The call can be allowed only after everything
+relevant was visible; while rows are hidden, the answer yes shows these rows instead. Keys are ignored for the first 300
+ms, and text typed into a field never counts as an answer.
 """
 
 from collections.abc import Sequence
@@ -120,7 +120,10 @@ class Approval(ApprovalRows):
             self.paste_elsewhere(events.Paste(event.text))
 
     def edit_rule(self) -> None:
-        """Open the text field with the wider rule if there is one, otherwise with the rule that "always" would save."""
+        """Open the text field for editing the rule that "always" would save.
+
+        If a wider rule is possible, the field contains the wider rule at first.
+        """
         choice = self.choice("a")
         if self.shows_policy:
             self.toggle_policy()

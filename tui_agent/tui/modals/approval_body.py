@@ -157,7 +157,7 @@ class ApprovalBody:
         return self._sheet.text_rows(width, f"in {folder}{at_most}, {confined}", "t3")
 
     def labelled_rows(self, width: int, *, reason: bool = True) -> list[Strip]:
-        """Draw the effects that have a label, such as `Undo` and, if `reason` is set, `Asked`."""
+        """Draw the effects that have a label, such as `Undo`. Without `reason`, the effect `Asked` is left out."""
         rows: list[Strip] = []
         for label, text in effect_lines(self._request, self._policy, self._workspace):
             if label == "Asked" and not reason:
@@ -172,7 +172,6 @@ class ApprovalBody:
         return rows
 
     def _with_policy(self, text: str) -> list[Part]:
-        """Return the text as parts, with the name of the policy in the policy's colour."""
         part = self._sheet.part
         before, separator, after = text.partition(f"policy {self._policy}")
         if not separator:
@@ -185,7 +184,7 @@ class ApprovalBody:
         return self._marked(self._request.risk, self._sheet.looks.symbols.warning, "warning", width, max_rows)
 
     def failure(self, width: int) -> list[Strip]:
-        """Draw the access that the sandbox refused to the command's first run, in at most two rows."""
+        """Draw what the sandbox blocked when the command first ran, in at most two rows."""
         return self._marked(self._request.reason, self._sheet.looks.symbols.failed, "error", width, 2)
 
     def rule_error(self, width: int, max_rows: int = 0) -> list[Strip]:

@@ -1,8 +1,8 @@
 """The rows of the approval sheet: the question, the scrolling body, the effects below it, the answers and the keys.
 
-Invariant: drawing changes no state of the approval. The answers and the key that closes always have their rows. The
-first and last rows of a command are shown together or not at all, and risky commands get their row before all other
-effects.
+Invariant: drawing changes no state of the approval. The answers and the key that closes the sheet are always visible.
+The first and last rows of a command are shown together or not at all. If rows are few, risky commands are shown and
+other effects are left out.
 """
 
 from collections.abc import Callable, Sequence
@@ -193,7 +193,7 @@ class ApprovalRows(ApprovalState):
         return [*self.plan.effects, *self._rows_below(width)]
 
     def _risk_scrolls(self, width: int) -> bool:
-        """Return True if the risk is too long for its place above the answers and scrolls with the body."""
+        """Return True if the risk needs too many rows to be shown above the answers; it then scrolls with the body."""
         is_long = len(self.content.risk(width)) > self._max_risk_rows
         return self.is_expanded and not self.shows_policy and is_long
 
@@ -202,7 +202,7 @@ class ApprovalRows(ApprovalState):
         return _MAX_RISK_ROWS if self.app.size.height >= _LOW else _MAX_RISK_ROWS - 1
 
     def _rows_below(self, width: int) -> list[Strip]:
-        """Draw the rows below the effects: the risk, the answers, the keys. There are no answers below the policies."""
+        """Draw the rows below the effects: the risk, the answers, the keys; if the policies are shown, only the keys."""
         if self.shows_policy:
             return self.keys_rows(width)
         if self.tiny:
@@ -300,9 +300,9 @@ class ApprovalRows(ApprovalState):
         return field.rows(room, pen, max_rows)
 
     def _reach(self, answer: Answer, room: int) -> list[str]:
-        """Return the scope of an answer in one or two rows.
+        """Return what an answer allows, or why it is not available, in at most three rows.
 
-        A longer rule is cut, and a hint names the key that shows the whole rule.
+        A rule that is too long is cut off, and a hint names the key that shows the whole rule.
         """
         choice, session = self.choice(answer), self.choice("s")
         is_exact = choice.rule.startswith("allow exact ") and bool(choice.unavailable_reason)
@@ -325,9 +325,9 @@ class ApprovalRows(ApprovalState):
         return [*pieces[: _MAX_REACH_ROWS - 1], cut + hint]
 
     def _answers_in_one(self, width: int) -> Strip:
-        """Draw all answers in one row, for the smallest screens and for a whole change or command.
+        """Draw all answers in one row: on the smallest screens, and below a whole change or command.
 
-        Until everything was visible, draw the key that scrolls instead.
+        Until everything relevant was visible, draw only the key that scrolls and the answer no.
         """
         is_wide = width >= _WIDE_ANSWERS
         left: list[Part] = []

@@ -43,7 +43,7 @@ ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
 Line: TypeAlias = list[tuple[str, Role]]
 """A line as pairs of a text and its colour role."""
 _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+|[\s{}\[\],:]+')
-"""Matches a JSON string, a number or word, or the characters between these."""
+"""Matches a JSON string, a number, a word, or the characters between them."""
 
 
 class PreviewTexts:

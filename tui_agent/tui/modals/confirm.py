@@ -94,7 +94,7 @@ class QuitQuestion(Confirm):
 
 
 class LeaveQuestion(Confirm):
-    """Asks whether to open another session although work of this one is running, which then stops."""
+    """Asks whether to open another session, because that stops the running work of this session."""
 
     def __init__(self, looks: Callable[[], Looks], work: str) -> None:
         stops = "If you open another session, this work stops. /sessions opens this one again."
@@ -124,7 +124,7 @@ def open_link(app: SessionApp, link: str) -> None:
     confirm = Confirm(
         lambda: app.looks,
         "Open this address?",
-        (address.text, f"The address is on {address.host}."),
+        (address.text, f"The link goes to {address.host}."),
         yes=("confirm_yes", "open it in the browser"),
         no="leave it",
         level="info",

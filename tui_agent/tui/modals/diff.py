@@ -35,7 +35,10 @@ ReadFiles: TypeAlias = Callable[[], Awaitable[FilesChangedView]]
 
 
 class Stop(NamedTuple):
-    """A place to go to: a hunk of a file, or a file without hunks (`hunk` is -1), and its first row."""
+    """A place that the keys for changes and files go to: a hunk of a file, or a file without hunks (`hunk` is -1).
+
+    `row` is the first row of the place in the sheet.
+    """
 
     file: ChangedFile
     hunk: int
@@ -133,7 +136,7 @@ class DiffSheet(Viewer):
         entry = next(iter(reversed(views.transcript.view().entries)), None)
         is_refused = isinstance(entry, NoticeEntry) and entry.command == "revert_hunk"
         if views.restore_seq > self._asked_at:
-            self._message = "Reverted. /redo restores it.", "success"
+            self._message = "Reverted the change. /redo restores it.", "success"
         elif is_refused and isinstance(entry, NoticeEntry) and entry.seq > self._asked_at:
             self._message = " ".join(filter(None, entry.lines)), "warning"
         else:
@@ -381,7 +384,7 @@ def _describe(file: ChangedFile, hunk: str, minus: str) -> list[str]:
     """Return what reverting a hunk would do, as paragraphs."""
     changes = format_line_changes(*count_line_changes(*hunk_sides(hunk)), minus)
     counts = " ".join(words for words, _ in changes)
-    kept = "You changed this file too: your other lines stay. " if "human" in file.authors else ""
+    kept = "You changed this file too; your other changes are kept. " if "human" in file.authors else ""
     place = f"{file.path}, {_describe_lines(hunk)}"
     return [f"{place}: {counts}", f"{kept}Only this change is reverted. /redo restores it."]
 

@@ -80,7 +80,7 @@ class ForkDraft:
         return ForkRequest(self.workplace, folder, self.change, self.value)
 
     def find_missing(self) -> tuple[str, str] | None:
-        """Return the line of the form with a missing value and what to do there; None if the form is complete."""
+        """Return (line, advice) for a line of the form that needs a value; None if the form is complete."""
         if self.change is not None and not self.value.strip():
             return "value", "Enter the new text."
         if self.workplace != "here" and not self.folder.text.strip():

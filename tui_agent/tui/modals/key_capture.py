@@ -80,7 +80,7 @@ class KeyCapture(Sheet[list[str]]):
 
     @property
     def _key_deficit(self) -> int:
-        """The number of keys that the user must still press before they can be checked."""
+        """The number of keys that the user must still press before the pressed keys can be checked."""
         return (self._action.choices if self._action is not None else 1) - len(self.pressed)
 
     def on_key(self, event: events.Key) -> None:

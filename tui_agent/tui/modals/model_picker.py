@@ -1,4 +1,4 @@
-"""The list of models: configured, with an API key, on this machine, of another provider, and the demos.
+"""The list of models: models in config.toml, models of providers and of servers on this machine, and demos.
 
 Invariant: the list opens immediately with the models that the app knows; the output of `tui-agent models` is added
 later.
@@ -47,8 +47,8 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
 def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
     """Return all items of the list of models by group.
 
-    `loaded` are the models listed by `tui-agent models`: they add facts about models that the app knows, and further
-    models.
+    `loaded` are the models that `tui-agent models` listed. They add more models, and facts about models that the app
+    already knows.
     """
     keys = context.known_keys()
     known = [*_set_up(context, keys), *_by_key(keys)]

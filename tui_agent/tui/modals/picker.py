@@ -28,8 +28,8 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 class Item:
     """A row of the list. If `offered` is False, the row is shown but cannot be chosen; `about` says why.
 
-    The selected row shows all of `about` and `more`, on several lines if needed, and `right` too if the list is too
-    narrow for it. `found_by` is searched but never shown.
+    The selected row shows all of `about` and `more`, on several lines if needed. In a narrow list, only the selected
+    row shows `right`. `found_by` is searched but never shown.
     """
 
     value: str
@@ -52,10 +52,10 @@ def _pattern_of(words: Sequence[str]) -> re.Pattern[str]:
 
 
 def score_words(words: Sequence[str], item: Item) -> int | None:
-    """Return a score of the words' match with an item (lower is better); None unless each begins a word of the item.
+    """Return how well the words match an item (0 is best); None unless every word begins a word of the item.
 
-    A whole word of the label is best, then a whole word of `found_by`, the beginning of a word in these two, and a
-    match in another text.
+    The best match is a whole word of the label. Next come a whole word of `found_by`, the beginning of a word in the
+    label or in `found_by`, and the beginning of a word in another text.
     """
     names = f"{item.label} {item.found_by}".casefold()
     others = f"{item.about} {item.right} {item.group} {item.more}".casefold()
@@ -74,7 +74,7 @@ def score_words(words: Sequence[str], item: Item) -> int | None:
 
 
 def _right_room(cells: int, item: Item) -> int:
-    """Return how many of the `cells` after an item's label are left for the text on the right, with blanks before it."""
+    """Return how many of the `cells` after an item's label are left for `item.right` and the blanks before it."""
     return cells - min(MIN_ABOUT_CELLS, width(clean_line(item.about)))
 
 
@@ -82,9 +82,10 @@ KEYS = "list_open", "list_choose", "list_close"
 """The actions whose keys are shown below the list."""
 PAGE_ROWS = 8
 MIN_ABOUT_CELLS = 24
-"""Minimum width of a description beside the text on the right; otherwise only the selected row shows that text whole."""
+"""Minimum cells for a description that is shown left of `right`; with fewer cells, only the selected row shows `right`.
+"""
 MIN_RIGHT_CELLS = 11
-"""Minimum width of a text on the right that is cut off."""
+"""Minimum cells for a `right` that is cut off."""
 
 
 class Picker(ChoiceSheet[str | None]):
@@ -260,7 +261,11 @@ class Picker(ChoiceSheet[str | None]):
         return beside > 2 and bool(item.about) and beside > room
 
     def _label_widths(self, width: int, items: Sequence[Item]) -> dict[str, int]:
-        """Return the width of the labels in each group; groups without paths share one, and so do filtered items."""
+        """Return the width of the labels in each group.
+
+        A group with paths has its own width; all other groups share one. While a filter is typed, all items share one
+        width.
+        """
         groups: dict[str, list[Item]] = {}
         with_paths = set() if self.field.text else {item.group for item in items if item.is_path}
         for item in items:

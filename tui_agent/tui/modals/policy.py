@@ -23,14 +23,14 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 _NAME_WIDTH: Final = 16
 _SHORT: Final = {"network": "net", "outside": "out"}
 _DROPPED_FIRST: Final = (0, 2, 5)
-"""Columns of the table of policies to leave out first if there is no room, by index.
+"""Indices of the columns to leave out of the table of policies if there is no room, in this order.
 
-The first column is equal for all policies; the others are less useful.
+Column 0 goes first, because it is equal for all policies.
 """
 _ROLES: Final[dict[str, Role]] = {"yes": "t1", "asks": "t2", "no": "t3"}
 _LIMITS_OF_BYPASS: Final = (
-    "Even bypass never reads secrets, edits git hooks or start-up files, or wipes a folder. It asks if it is unclear what "
-    "a command runs, and if a rule says so."
+    "Even bypass never reads secrets, edits git hooks or start-up files, or wipes a folder. It asks if a command is unclear, "
+    "and if a rule requires approval."
 )
 
 
@@ -184,7 +184,7 @@ class PolicySheet(ChoiceSheet[None]):
     def _file_rule_rows(self, width: int, rows_above: int) -> list[Strip]:
         rows, number = list[Strip](), len(GRID) + len(self._state().granted_rules)
         if not self._file_rules:
-            nothing = "loading" if self._file_rules is None else "none; in an approval, A saves one"
+            nothing = "loading" if self._file_rules is None else "none; press A in an approval to save one"
             rows += self.text_rows(width, "Saved rules", "t2", bold=True)
             rows += self.text_rows(width, nothing, "t3", indent=2) if not self._fault else []
         rows += self.text_rows(width, self._fault, "error", indent=2) if self._fault else []

@@ -40,12 +40,12 @@ OWN_SERVER: Final = "TUI_AGENT_API_KEY"
 MODEL, ADDRESS, KEY, SAVE = "Model", "Address", "Key", "Save"
 """The lines of the form: three fields, and the checkbox `SAVE`."""
 _LOOSE_FROM: Final = 24
-"""Minimum height of the screen, in rows, for notes on the purpose of each line and empty rows between the lines."""
+"""Minimum height of the screen, in rows, for drawing empty rows between the lines and a note below each line."""
 _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
 
 
 class ProviderForm(Form[Provider | None]):
-    """The form: three fields and a checkbox, which Space toggles.
+    """The form for setting up a model: three fields, and a checkbox that Space toggles.
 
     Enter goes to the next line; on the last line it passes the values to `test`, which shows a fault or dismisses the
     form. After a fault, Enter accepts the values if they are unchanged. `variables` maps each model profile to the
@@ -120,9 +120,8 @@ class ProviderForm(Form[Provider | None]):
         return [row, *(self.note_rows(self._purpose(line), width) if is_explained else [])]
 
     def _example(self, line: str) -> str:
-        """Return the text that is shown in an empty field."""
         if line == MODEL:
-            return "the name on that server" if self._address else "provider/model"
+            return "the model's name" if self._address else "provider/model"
         if line == ADDRESS:
             return self._default_address or "http://localhost:8000/v1"
         return f"{self._variable} is set" if self._has_key else ""
@@ -131,7 +130,7 @@ class ProviderForm(Form[Provider | None]):
         """Return a note on the purpose of the line, and on whether it needs a value."""
         vendor = PROVIDERS.get(self.vendor)
         if line == MODEL and self.vendor == OWN_SERVER:
-            return "Required: its name on that server, such as qwen3-coder"
+            return "Required: the model's name, such as qwen3-coder"
         if line == MODEL:
             model = (
                 f"{vendor.name}/{vendor.suggested_models[-1]}" if vendor and vendor.suggested_models else ""
@@ -144,7 +143,7 @@ class ProviderForm(Form[Provider | None]):
         if line == KEY:
             return f"{self._need_of_key} Never shown."
         if self.keeps_key:
-            return f"In the system's key ring; without one, in {self._key_file}"
+            return f"Saved in the system's key ring, else in {self._key_file}"
         return "Not saved: the key is forgotten when you quit."
 
     @property
@@ -158,7 +157,6 @@ class ProviderForm(Form[Provider | None]):
 
     @property
     def _variable(self) -> str:
-        """The environment variable that holds the key."""
         return key_variable(self.vendor)
 
     @property
@@ -181,9 +179,9 @@ class ProviderForm(Form[Provider | None]):
 
     @property
     def vendor(self) -> str:
-        """The vendor that gets the API key.
+        """The vendor that gets the API key, or the environment variable that holds the key.
 
-        For a profile or the user's own server, the name of the environment variable with the key.
+        It is a variable if the model is a profile or runs on the user's own server.
         """
         name = self.fields[MODEL].text.strip()
         if name in self.variables:
@@ -208,7 +206,7 @@ class ProviderForm(Form[Provider | None]):
 
     @property
     def _is_last(self) -> bool:
-        """True if Enter submits the form: on the checkbox, and on an empty key, because there is no key to save."""
+        """True if Enter submits the form: on the checkbox, and on an empty key field, because there is no key to save."""
         return self.line_name == SAVE or (self.line_name == KEY and not self.fields[KEY].text)
 
     @property

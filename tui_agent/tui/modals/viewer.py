@@ -102,7 +102,7 @@ class Viewer(Sheet[None]):
 def show(
     context: AppContext, title: str, draw: DrawBody, *, plain: str = "", right: str = "", empty: str = ""
 ) -> Viewer:
-    """Open a sheet with text to read; the arguments are those of `Viewer`."""
+    """Open a sheet with text to read; the arguments have the same meaning as for `Viewer`."""
     viewer = Viewer(lambda: context.app.looks, title, draw, plain=plain, right=right, empty=empty)
     context.app.push_screen(viewer)
     return viewer

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 MIN_TITLE_WIDTH: Final = 12
-"""Cells that the folder leaves to the title; twice as many on a wide screen."""
+"""Number of cells reserved for the title before the folder is drawn; doubled on a wide screen."""
 MIN_PART_WIDTH: Final = 6
-"""Cells below which a shortened title or branch is left out."""
+"""Minimum number of cells of a shortened title or branch; with fewer cells, the text is left out."""
 
 
 class Header(LinePane):
@@ -89,9 +89,9 @@ class Header(LinePane):
         return [*left, *place, pen.part(title if is_legible else "", bold=True)]
 
     def _location(self, room: int, title_room: int) -> list[Part]:
-        """Return folder, git branch and `fork`, as far as they fit into `room` cells beside the title.
+        """Return the folder, the git branch and `fork`, as far as they fit into `room` cells beside the title.
 
-        A fork has its parent's title, so on a small screen folder and branch may take the place of the title.
+        A fork has the same title as its parent, so on a small screen its folder and branch may replace the title.
         """
         pen, state = self.pen, self.state
         if state is None or not state.workspace:

@@ -1,6 +1,7 @@
 """The panes of plugins: the list of all panes, and the content of open panes.
 
-Invariant: never waits for a plugin; one child process per session draws the panes, started when a pane is first opened.
+Invariant: the app never waits for a plugin. One child process per session draws the panes; the process is started when
+a pane is first opened.
 """
 
 from collections.abc import Callable, Coroutine, Mapping
@@ -70,11 +71,11 @@ class PaneState:
 
 
 class PaneFeed:
-    """Keeps the open panes of one session up to date with the shown event: the newest one, or one of a replay.
+    """Keeps the open panes of one session up to date with the shown event: the newest event, or an event of a replay.
 
     `log` returns the folder of the session's log. `find` returns the places of the panes; it runs in a thread. `start`
     runs a coroutine in the background. `make_source` starts the child process. With `is_live`, a plugin that is loaded
-    again gets a new child process, because its files have changed; in a replay, they have not.
+    again gets a new child process, because its files have changed. Without `is_live` (in a replay), it does not.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ DESCRIPTIONS: dict[str, str] = {
     "plan": "reads only, ends in a plan",
     "ask": "asks before writing or running",
     "accept-edits": "edits, runs sandboxed commands",
-    "bypass": "asks only when unsure or by a rule",
+    "bypass": "asks if unsure or a rule says so",
 }
 """The policies from the strictest to the loosest."""
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
@@ -17,7 +17,7 @@ PROGRAM_RULES: dict[str, str] = {
     "accept-edits": "works by its own rules",
     "bypass": "may do everything",
 }
-"""Descriptions for an agent that is a program, whose calls are neither asked about nor in the sandbox."""
+"""Descriptions used if the agent is an external program, which asks for no approval and runs outside the sandbox."""
 COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside")
 """The columns of the table of policies: kinds of actions in the workspace.
 

@@ -69,7 +69,7 @@ class StartContent(NamedTuple):
     """Number of the folder's configuration files that are ignored because they are not trusted."""
     policy: str = "ask"
     program: str = ""
-    """The agent if it is a program."""
+    """The name of the agent if the agent is an external program; otherwise empty."""
 
 
 class Start(KeyActions, LinePane, can_focus=True):

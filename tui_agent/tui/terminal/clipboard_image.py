@@ -1,6 +1,6 @@
 """Reads an image from the clipboard with a program of this machine.
 
-Invariant: blocking, so call it in a thread; a program inside the work folder is never started.
+Invariant: a program inside the work folder is never started. The functions block, so call them in a thread.
 """
 
 import os
@@ -26,7 +26,7 @@ KEEP_S: Final = 7 * 24 * 3600
 """Seconds for which saved images are kept."""
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 _OSASCRIPT: Final = ("osascript", "-e", "the clipboard as «class PNGf»")
-_OTHER_WAY: Final = "Or save the image, and drop the file into the message."
+_OTHER_WAY: Final = "You can also save the image, and drop the file into the message."
 
 
 def read_clipboard_image(environ: Mapping[str, str]) -> bytes | None:

@@ -55,7 +55,10 @@ class BackgroundReported(Message):
 
 
 class TypingBurst(Message):
-    """The next keys came in one read: they are text, as from a paste without marks. No person answers that quickly."""
+    """Message that is posted before the keys of a text that arrived in one read.
+
+    Such keys come from a paste without marks, not from a person, so they must not answer a question.
+    """
 
 
 def is_dark_colour(colour: str) -> bool | None:
@@ -73,7 +76,7 @@ def is_dark_colour(colour: str) -> bool | None:
 class Keyboard(XTermParser):
     """Textual's parser, but with pastes and Esc handled differently.
 
-    The base class gets the marks of a paste but not the text between them.
+    The base class receives the marks of a paste; this class collects the text between them.
     """
 
     def __init__(self, debug: bool = False) -> None:
