@@ -106,7 +106,7 @@ async def test_a_frozen_session_passes_until_what_it_uses_changes(session: Path,
     (tmp_path / "case" / "expected" / "c.txt").write_text("other")
     changed = await replay(tmp_path / "case", "second")
     assert (changed.passed, changed.failure, changed.verifier) == (False, "tool", False)
-    assert "read_file): its result has '1\\ty = 1', recorded '1\\tx = 1'" in changed.detail
+    assert "read_file): its result has '1\\ty = 1', but the recording has '1\\tx = 1'" in changed.detail
     assert changed.detail.startswith("event ")
     assert "(turn 1, " in changed.detail
     assert "c.txt differs from expected/c.txt" in changed.test_output

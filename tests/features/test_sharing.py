@@ -181,7 +181,7 @@ def test_a_file_that_is_behind_or_cut_short_is_brought_up_to_its_session(
     status, _, err = call("eval", "graph", str(trace_file))
     assert status == 0
     assert f"{trace_file} is not a complete parquet file" in err
-    assert "It was made again from the session's log." in err
+    assert "The file was made again from the session's log." in err
     assert len(read_rows(trace_file)) == 7
     trace_file.write_bytes(trace_file.read_bytes()[:-30])
     (tmp_path / "data" / "sessions").rename(tmp_path / "away")

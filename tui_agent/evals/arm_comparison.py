@@ -20,7 +20,7 @@ from tui_agent.evals.statistics import (
 from tui_agent.protocol.unicode_text import format_count
 
 Verdicts: TypeAlias = Mapping[tuple[str, int], bool]
-"""True for a passed cell, by case and repetition."""
+"""For each cell, by case and repetition: True if the cell passed."""
 
 
 class _Stored(BaseModel):
@@ -30,8 +30,8 @@ class _Stored(BaseModel):
 class Comparison(_Stored):
     """The paired comparison of two arms; a pair is two cells of the same case and repetition.
 
-    A pair is discordant if only one of its two cells passed. `p_adjusted` is the p-value adjusted for `adjusted_for`
-    comparisons; only comparisons with enough discordant pairs to be significant count.
+    A pair is discordant if only one of its two cells passed. `p_adjusted` is the p-value adjusted for the
+    `adjusted_for` comparisons that have enough discordant pairs to be significant.
     """
 
     first: str
@@ -50,16 +50,16 @@ class Comparison(_Stored):
         title = f"{self.first} and {self.second}"
         discordant = self.only_first + self.only_second
         if not self.pairs:
-            return f"{title}: nothing to compare, they have no case in common."
+            return f"{title}: nothing to compare, because the arms have no case in common."
         if discordant < MIN_DISCORDANT_PAIRS:
             return (
                 f"{title}: no difference shown. {discordant} of {format_count(self.pairs, 'pair')} differ in their "
-                f"result; it takes at least {MIN_DISCORDANT_PAIRS} to show a difference."
+                f"result; at least {MIN_DISCORDANT_PAIRS} differing pairs are needed to show a difference."
             )
         adjusted = f", adjusted for {self.adjusted_for} comparisons" if self.adjusted_for > 1 else ""
         figures = f"p {format_p(self.p_adjusted)}{adjusted}"
         if self.p_adjusted >= SIGNIFICANCE_LEVEL:
-            return f"{title}: no difference shown ({figures}). There may be one that {self.pairs} pairs do not show."
+            return f"{title}: no difference shown ({figures}). {self.pairs} pairs may be too few to show one."
         counts = [(self.only_first, self.first), (self.only_second, self.second)]
         (fewer, worse), (more, better) = sorted(counts)
         return (
@@ -96,8 +96,9 @@ class ChangedCase(_Stored):
 class BaselineResult(_Stored):
     """The result of comparing a run with a baseline.
 
-    In `regressions`, all cells of a case passed in the baseline but not all in the run; in `fixed`, all passed in the
-    run but not all in the baseline. `not_compared` has the baseline's cases without a counted cell in the run.
+    `regressions` are cases of which all cells passed in the baseline, but not all cells passed in the run. `fixed` are
+    cases of which not all cells passed in the baseline, but all cells passed in the run. `not_compared` are cases of
+    the baseline that have no counted cell in the run.
     """
 
     regressions: tuple[ChangedCase, ...]
@@ -107,7 +108,7 @@ class BaselineResult(_Stored):
 
 
 def compare_arms(runs: Sequence[RunResults]) -> tuple[Comparison, ...]:
-    """Compare each run's other arms with its first arm; then, for each pair of runs, the arms of the same name.
+    """Compare arms: within each run, the first arm with each other arm; between two runs, the arms of the same name.
 
     Two runs with one arm each are compared even if the arms have different names.
     """
@@ -159,7 +160,7 @@ def format_p(p_value: float) -> str:
 
 
 def make_baseline(run: RunResults) -> Baseline:
-    """Return the verdicts of a run as a baseline for later ones."""
+    """Return the verdicts of a run as a baseline for later runs."""
     return Baseline(
         suite=run.suite,
         cells=tuple(
@@ -171,9 +172,10 @@ def make_baseline(run: RunResults) -> Baseline:
 
 
 def compare_with_baseline(baseline: Baseline, run: RunResults) -> BaselineResult:
-    """Compare each arm of a run with the baseline's arm of the same name, or the only arms if both have just one.
+    """Compare each arm of a run with the baseline's arm of the same name.
 
-    Raises `ConfigError` if the two have no case in common.
+    If run and baseline have one arm each, compare these arms even if their names differ. Raises `ConfigError` if the
+    run and the baseline have no case in common.
     """
     before: dict[str, dict[tuple[str, int], bool]] = {}
     for cell in baseline.cells:

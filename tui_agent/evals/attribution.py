@@ -33,7 +33,7 @@ class Conduct:
     answers: list[list[CallId]] = field(default_factory=list)
     """The calls of each answer."""
     used_tools: Counter[str] = field(default_factory=Counter)
-    """The number of successful calls of each tool, those of subtasks included."""
+    """The number of successful calls of each tool, including calls in subtasks."""
 
     def apply(self, event: Envelope) -> None:
         """Add one event of the session."""
@@ -59,7 +59,7 @@ class Conduct:
         return {call: self.statuses.get(call, "") for call in calls}
 
     def broken_oracle_action(self, case: Case) -> str:
-        """Describe the first oracle action that did not end as its script expects; return an empty text if all did.
+        """Describe the first oracle action that did not end as its script expects; empty if there is none.
 
         A call must succeed, unless the script's next answer expects a result with `ok: false`.
         """

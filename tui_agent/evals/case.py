@@ -80,10 +80,10 @@ class Case(_Entry):
     """One task: the agent gets `prompt` in a new copy of the fixture; then the tests and the verifier run.
 
     The fixture is the folder `fixture` (a path relative to the case's file) with `files` added. `test_files` are added
-    only after the agent has ended. `oracle` has the answers of a model that solves the case. Two fields can replace it:
-    `oracle_plugin` names a plugin's function that solves the case, `recording` the folder of a frozen session whose
-    answers are replayed. Each of `follow_ups` is sent when the turn before it has ended; an empty text lets the agent
-    continue without a message.
+    only after the agent has ended. `oracle` has the answers of a model that solves the case. `oracle_plugin` or
+    `recording` can replace it: `oracle_plugin` names a plugin's function that solves the case; `recording` is the
+    folder of a frozen session whose answers are replayed. Each of `follow_ups` is sent when the turn before it has
+    ended; an empty text lets the agent continue without a message.
     """
 
     id: Name = ""
@@ -93,7 +93,7 @@ class Case(_Entry):
     test_files: dict[RelativePath, str] = Field(default_factory=dict)
     test_command: str = ""
     test_paths: tuple[str, ...] = ()
-    """Values of `{path}` in `test_command`, which runs once for each of them."""
+    """Values of `{path}` in `test_command`. The command runs once for each value."""
     test_timeout_seconds: float = Field(120.0, gt=0)
     environment: CaseEnvironment | None = None
     verifier: VerifierSpec | None = None
@@ -128,7 +128,7 @@ class Case(_Entry):
         if not (self.test_command or self.verifier or self.harbor or self.expected):
             raise ValueError("give a test_command, a verifier or expected")
         if bool(self.test_paths) != ("{path}" in self.test_command):
-            raise ValueError("test_paths belong to a test_command with {path}")
+            raise ValueError("test_paths need a test_command that contains {path}")
         return self
 
     def with_time_limit(self, seconds: float) -> "Case":

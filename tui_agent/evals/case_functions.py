@@ -1,7 +1,7 @@
 """Functions that a case names: the oracle and the verifier of plugins, and the tests of an environment.
 
-Invariant: the functions are loaded before the agent starts, so the agent cannot change them; the error of one that
-hangs or fails names it.
+Invariant: the functions are loaded before the agent starts, so the agent cannot change them. If a function hangs or
+fails, the error names the function.
 """
 
 from functools import partial
@@ -25,7 +25,7 @@ from tui_agent.wiring.startup_context import StartupContext
 
 @dataclass(frozen=True, slots=True)
 class CaseFunctions:
-    """The functions that a case needs: those of plugins, or an environment."""
+    """The functions that a case needs; None for each that the case does not name."""
 
     verifier: Verifier | None = None
     oracle: Oracle | None = None

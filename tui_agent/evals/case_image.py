@@ -1,4 +1,4 @@
-"""The image of a case, built from its Dockerfile, and containers of it in which tests run.
+"""The image of a case, built from its Dockerfile, and containers of that image in which tests run.
 
 Invariant: nothing is built unless commands run in the environment `docker`.
 """
@@ -41,9 +41,9 @@ class CaseImage:
 
 
 async def build_case_image(base: StartupContext, case: Case, workspace: Path) -> CaseImage | None:
-    """Build the case's image and return it; None if it has no Dockerfile, or if commands run elsewhere.
+    """Build the case's image and return it; None if the case has no Dockerfile, or if commands run elsewhere.
 
-    The workspace of a Harbor task gets what the image has in its working directory. Raises `EnvironmentFault` if the
+    For a Harbor task, copy the files in the image's working directory to `workspace`. Raises `EnvironmentFault` if the
     image cannot be built, and `ConfigError` if the container program was not found.
     """
     if case.dockerfile is None or base.config.environment != DOCKER:

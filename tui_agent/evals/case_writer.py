@@ -7,12 +7,12 @@ import tomlkit
 from tui_agent.fast_dataclass import dataclass
 
 BUDGET_FACTOR = 2
-"""The proposed budgets are what the session used, times this factor."""
+"""The case proposes this multiple of the budget that the session used."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseDraft:
-    """The content of a case that was made from a session. `parts` and `iterations` count what the session used."""
+    """The content of a case that was made from a session. `parts` and `iterations` are the session's numbers of them."""
 
     session: str
     messages: tuple[str, ...]

@@ -42,10 +42,10 @@ from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context
 
 DEFAULT_SECONDS = 7_200.0
-"""Time limit, in seconds, of a case that sets none."""
+"""Time limit, in seconds, of a case without a time limit of its own."""
 MAX_TEST_OUTPUT_CHARS = 20_000
 NOT_IN_RESULT = ("kinds", "events", "final_answer")
-"""Metrics that are not in a result, because the session has them."""
+"""Names of metrics that are left out of a result, because the session's log has them."""
 
 
 async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellResult:
@@ -154,7 +154,10 @@ class _Trial:
         return self._result()
 
     async def _require_failing_tests(self) -> None:
-        """Raise `ConfigError` if the tests pass in the unchanged fixture. Only a frozen session's tests may."""
+        """Raise `ConfigError` if the tests pass in the unchanged fixture.
+
+        The tests of a frozen session are allowed to pass.
+        """
         if not self._case.test_command or self._case.recording:
             return
         tests = await self.checker.run_tests(self._workspace)
@@ -261,7 +264,7 @@ class _Trial:
         return rest[0] or ContinueTurn()
 
     async def _check(self, session: Session) -> CheckResults:
-        """Return the winning checkpoint's results, or else check the workspace."""
+        """Return the results of the winning checkpoint; if there is no winner, check the workspace."""
         if self._commits is not None:
             self._winner = await self._commits.wait()
         if self._winner is not None and self._winner.results is not None:
@@ -270,7 +273,7 @@ class _Trial:
         return await self.checker.check(self._workspace, session_folder, self._conduct.used_tools)
 
     def _feedback(self, session: Session, outcome: Outcome, results: CheckResults) -> str | None:
-        """Record the results and return them as a message to the agent, or None if it should not continue."""
+        """Return the results as a message to the agent, and record them; None if the agent should not continue."""
         commits, limit = self._commits, self._limits.get("max_turns")
         if commits is None or results.passed or results.fault or outcome.reason not in ("finished", "denied"):
             return None

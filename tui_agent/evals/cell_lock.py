@@ -1,4 +1,4 @@
-"""The lock that a run's cell processes share, so that a resumed run waits until those of the killed run have ended.
+"""The lock that the cell processes of a run share; a resumed run waits for it until the killed run's cells have ended.
 
 Invariant: the lock is a `flock`, so the kernel releases it however a process ends.
 """
@@ -13,7 +13,10 @@ _FILE = "cells.lock"
 
 
 def share_cell_lock(run: RunFolder) -> int:
-    """Take the lock, which the run's cells share, until the returned descriptor is closed or this process ends."""
+    """Acquire the lock that the run's cells share.
+
+    The lock is held until the returned descriptor is closed or this process ends.
+    """
     descriptor = _open(run)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     return descriptor
@@ -22,7 +25,7 @@ def share_cell_lock(run: RunFolder) -> int:
 def wait_for_cells(run: RunFolder, report: Callable[[], None]) -> None:
     """Block until no cell process works in the run's folder.
 
-    `report` is called first if there is something to wait for.
+    `report` is called first if a cell process still works there.
     """
     descriptor = _open(run)
     try:

@@ -123,7 +123,8 @@ async def run_verifier(case: Case, checked: Checked, env: Environment) -> Verifi
 def read_reward(folder: Path) -> tuple[float, str]:
     """Return the reward and an empty text, or 0 and why the reward cannot be used.
 
-    The reward is `reward` in `reward.json`, or else its lowest number; without that file, the number in `reward.txt`.
+    The reward is the number `reward` in `reward.json`. If that file has other numbers only, it is the lowest of them.
+    If there is no `reward.json`, it is the number in `reward.txt`.
     """
     file = folder / "reward.json"
     if file.is_file():
@@ -155,7 +156,7 @@ def _parse_reward(file: Path) -> tuple[float, str]:
 
 
 def check_reward(reward: float) -> str:
-    """Return why a reward is not valid; empty if it is."""
+    """Return why a reward is not valid; empty if it is valid."""
     return "" if math.isfinite(reward) else f"gave the reward {reward}, which is not a finite number"
 
 
@@ -174,7 +175,7 @@ async def _run(
 
 
 def _describe_failure(result: ExecResult, timeout: float) -> str:
-    """Return why the command gave no result; empty if it ended by itself."""
+    """Return why the command gave no result; empty if the command ended by itself."""
     if result.outcome == "exited":
         return ""
     if result.outcome == "timeout":

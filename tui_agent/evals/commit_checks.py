@@ -31,12 +31,13 @@ class CheckedCommit:
 
 
 Check = Callable[[Path, str], Awaitable[CheckResults]]
-"""Checks the folder at a path; the second argument names the folder for its copies."""
+"""Function that checks the folder at a path. The second argument is the name of a folder for copies made by the check.
+"""
 Report = Callable[[CheckedCommit], None]
 
 
 class CommitChecks:
-    """Checks each checkpoint of the session in the folder `session`, in tasks of `group`.
+    """Checks each checkpoint of a session in a background task of `group`; `session` is the session's folder.
 
     `report` is called with each checked checkpoint; `on_winner` is called once, with the first checkpoint that is found
     to pass.
@@ -58,7 +59,7 @@ class CommitChecks:
 
     @property
     def winner(self) -> CheckedCommit | None:
-        """The earliest checkpoint that passed all checks; None if none has, or an earlier one is still being checked."""
+        """The earliest checkpoint that passed all checks; None until all earlier checkpoints are checked."""
         for commit in self._commits:
             if commit.results is None:
                 return None
@@ -74,7 +75,7 @@ class CommitChecks:
                     self.add(commit, part)
 
     def add(self, commit: str, part: int) -> None:
-        """Queue the check of a checkpoint that was taken after `part`, unless it is known."""
+        """Queue the check of a checkpoint that was taken after `part`, unless it was queued before."""
         if any(known.commit == commit for known in self._commits):
             return
         self._commits.append(CheckedCommit(commit, part))
@@ -122,5 +123,5 @@ def describe_results(results: CheckResults) -> str:
             lines += ["", f"{test.command} (exit status {test.exit_code}):", "".join(test.failures).strip()]
     if results.verifier_passed is False and results.verifier is not None:
         output = results.verifier.fault or results.verifier.output
-        lines += ["", f"The verifier gave {results.verifier.reward:g}: {output}"]
+        lines += ["", f"The verifier gave the reward {results.verifier.reward:g}: {output}"]
     return "\n".join([*lines, "", "Continue until everything passes."]).strip()

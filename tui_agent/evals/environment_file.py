@@ -15,9 +15,9 @@ from tui_agent.evals.environment_workspace import Workspace
 from tui_agent.fast_dataclass import dataclass
 
 ENVIRONMENT_FILE = "environment.py"
-"""The file of an environment that is a folder."""
+"""The file that defines an environment, if the environment is given as a folder."""
 TIMEOUT_S = 600.0
-"""Time limit of the setup, and of each test whose suite has none of its own."""
+"""Time limit, in seconds, of the setup, and of each test whose suite sets no time limit."""
 _COLLECTED = "__tui_agent_collected__"
 """The global variable of an author's file that lists what `test` and `setup` decorated."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._-]{0,99})*")
@@ -87,7 +87,7 @@ class EvalEnvironment:
     def select(self, path: str) -> tuple[EnvTest, ...]:
         """Return the test or the suite's tests at `path`, or all tests if `path` is empty.
 
-        Raises `ConfigError` if there are none.
+        Raises `ConfigError` if there are no tests at `path`.
         """
         chosen = tuple(item for item in self.tests if not path or f"{item.path}/".startswith(f"{path}/"))
         if not chosen:
@@ -132,7 +132,7 @@ def run_python_file(path: Path) -> Mapping[str, Any]:
 
 
 def _collect(function: EnvFunction, item: _Item) -> _Item:
-    """Note a test or setup in its own file, so that it is known even if another one takes its name."""
+    """Add a test or setup to the list in its own file, so that a later function of the same name does not replace it."""
     function.__globals__.setdefault(_COLLECTED, []).append(item)
     return item
 

@@ -81,7 +81,10 @@ class EnvironmentReport:
 
 
 class EnvironmentSession:
-    """A folder that an environment tests. The setup runs before the first tests. Setup and tests may change the folder."""
+    """A folder and the environment that tests it.
+
+    The setup runs before the first tests. Setup and tests may change the folder.
+    """
 
     def __init__(self, environment: EvalEnvironment, folder: Path, open_env: OpenEnvironment) -> None:
         self._environment = environment
@@ -128,7 +131,7 @@ class EnvironmentSession:
 
 
 def _with_source_line(error: AssertionError) -> AssertionError:
-    """Return the error; if it is an assertion error without text, with the assertion's source line as its text."""
+    """Return the error; if it has no text, return an error with the assertion's source line as its text."""
     lines = traceback.extract_tb(error.__traceback__)
     return error if str(error) or not lines else AssertionError(lines[-1].line or "")
 
@@ -147,7 +150,7 @@ def sandboxed_environments(base: StartupContext) -> OpenEnvironment:
 async def open_copy(
     environment: EvalEnvironment, workspace: Path, open_env: OpenEnvironment
 ) -> AsyncIterator[EnvironmentSession]:
-    """Yield a session on a temporary copy of a workspace. Raises `EnvironmentFault` if it cannot be copied."""
+    """Yield a session on a temporary copy of a workspace. Raises `EnvironmentFault` if the workspace cannot be copied."""
     with TemporaryDirectory(prefix="tui-agent-environment-") as parent:
         folder = Path(parent, "workspace")
         copy = partial(shutil.copytree, workspace, folder, symlinks=True)

@@ -151,7 +151,7 @@ class _Freezer:
         self.case.notes.append(f"Your message during turn {number} is not sent again.")
 
     def _close_turn(self, turn: Turn) -> None:
-        """Make the replayed turn end where the recorded turn did, even if that one was stopped or reached a limit."""
+        """Make the replayed turn end after the same calls as the recorded turn, even if that turn was interrupted."""
         last = self._answers[-1]
         open_calls = {
             call.call_id
@@ -275,7 +275,7 @@ class _Freezer:
 
 
 def _stop_reason(turn: Turn) -> str:
-    """Return the reason why a turn cannot be replayed; empty if it can."""
+    """Return the reason why a turn cannot be replayed; empty if the turn can be replayed."""
     message = turn.message
     if message is None:
         return ""

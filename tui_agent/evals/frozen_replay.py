@@ -128,10 +128,10 @@ def _describe_difference(recorded: RecordedCall, replayed: RecordedCall | None) 
     for name, old, new in values:
         if old != new:
             detail = f": {_first_line(replayed.content)}" if name == "status" and replayed.content else ""
-            return f"{name} is {_shorten(new)}, recorded {_shorten(old)}{detail}"
+            return f"{name} is {_shorten(new)}, but the recording has {_shorten(old)}{detail}"
     if recorded.content is not None and recorded.content != replayed.content:
         old_line, new_line = _first_different_lines(recorded.content, replayed.content or "")
-        return f"its result has {new_line!r}, recorded {old_line!r}"
+        return f"its result has {new_line!r}, but the recording has {old_line!r}"
     return ""
 
 

@@ -44,8 +44,8 @@ class RecordedReply(_Stored):
 class RecordedCall(_Stored):
     """The result of a call.
 
-    `seq` is the number of its last event in the session; `files` maps each changed file to its SHA-256, or to None if
-    it was deleted. `content` is the result for the model; None if it may differ each time.
+    `seq` is the number of the call's last event in the session; `files` maps each changed file to its SHA-256, or to
+    None if the file was deleted. `content` is the result for the model; None if it may differ each time.
     """
 
     seq: int

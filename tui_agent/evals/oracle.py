@@ -68,6 +68,6 @@ class CaseOracle:
             self._replay.begin_turn(turn)
 
     def find_fault(self, conduct: Conduct) -> str:
-        """Return a description of what the oracle did wrong; empty if nothing."""
+        """Return a description of what the oracle did wrong; empty if it did nothing wrong."""
         divergence = self._replay.find_divergence() if self._replay is not None else ""
         return self._fault or divergence or conduct.broken_oracle_action(self._case)

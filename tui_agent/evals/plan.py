@@ -18,7 +18,7 @@ from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 PLAN_FILE = "run.json"
 RESULT_FILE = "result.json"
 SESSION_FILE = "session.txt"
-"""The file of a cell with the id of its session, from the session's start on."""
+"""The file in a cell's folder with the id of the cell's session; it is written when the session starts."""
 LOCK_FILE = "lock"
 RUNS_FOLDER = Path("eval-runs")
 """The default folder of runs, relative to the current folder."""
@@ -38,7 +38,7 @@ class Arm(_Stored):
 
     name: str
     agent: str = ""
-    """The agent that acts; empty for the configured one."""
+    """The name of the agent; empty for the configured agent."""
     model: str = ""
     effort: Effort | None = None
     without: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Cell(_Stored):
 
 
 class Plan(_Stored):
-    """All settings of a run, to which only the suite's files must be added to run it. Paths are absolute."""
+    """All settings of a run. Together with the files of the suite, they are enough to run it. Paths are absolute."""
 
     suite: str
     suite_name: str
@@ -68,13 +68,13 @@ class Plan(_Stored):
     cases: tuple[str, ...]
     repetitions: int = 1
     budgets: Budgets = Budgets()
-    """Limits that replace those set by the cases."""
+    """Limits that replace the limits set by the cases."""
     policy: PolicyName | None = None
     test_timeout_seconds: float | None = None
     test_paths: tuple[str, ...] = ()
     """The test paths to check; empty to check all test paths of the cases."""
     environment: str | None = None
-    """The name of the environment in which the agent's commands run; None for the configured one."""
+    """The name of the environment in which the agent's commands run; None for the configured environment."""
     plugin_dirs: tuple[Path, ...] = ()
     evaluate: Literal["end", "commits"] = "end"
     """When a cell's checks run: after the agent, or also on each checkpoint and after each turn."""
@@ -98,7 +98,7 @@ class Plan(_Stored):
 class Findings(_Stored):
     """The number of findings of a program in the files that the agent changed.
 
-    `before` is None if the program failed at the start.
+    `before` counts the findings before the agent's work; None if the program failed then.
     """
 
     before: int | None = None
@@ -205,7 +205,7 @@ class RunFolder:
         write_file(self.cell_folder(cell) / SESSION_FILE, session)
 
     def load_session(self, cell: Cell) -> str:
-        """Return the id of the session of a cell's last attempt; empty if it has not begun."""
+        """Return the id of the session of a cell's last attempt; empty if no session has begun."""
         try:
             return (self.cell_folder(cell) / SESSION_FILE).read_text(encoding="utf-8").strip()
         except OSError:

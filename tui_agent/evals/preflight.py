@@ -75,7 +75,7 @@ def _require_usable_model(plan: Plan, run: RunFolder, arm: Arm) -> None:
 
 
 def _require_program(base: StartupContext) -> None:
-    """Raise `ConfigError` if the agent is a program that is not on this machine, where it would run.
+    """Raise `ConfigError` if the agent is a program that would run on this machine but is not installed here.
 
     In another environment, the program is looked for when each cell starts.
     """
@@ -90,6 +90,6 @@ def _require_oracles(plan: Plan, wanted: set[str]) -> None:
     lacking = [case.id for case in cases if case.id in wanted and not case.has_oracle]
     if lacking:
         raise ConfigError(
-            f"No oracle: {list_first(lacking, MAX_NAMED_CASES)}.",
-            hint="Add [[oracle]] to the case, or choose another model.",
+            f"These cases have no oracle: {list_first(lacking, MAX_NAMED_CASES)}.",
+            hint="Add [[oracle]] to each case, or choose another model.",
         )

@@ -27,9 +27,7 @@ from tui_agent.evals.suites import load_suite
 from tui_agent.export.optional_package import load_package
 
 CASE_FILE = ".case-of-cell.json"
-ADDRESS_HINT = (
-    "Give --address HOST:PORT as `ray start --head` names it. If it asks for a token: RAY_AUTH_MODE=token."
-)
+ADDRESS_HINT = "Give --address HOST:PORT as `ray start --head` prints it. If the cluster asks for a token, set RAY_AUTH_MODE=token."
 CONNECT_TIMEOUT_S = 5.0
 MAX_PORT = 65_535
 LOST_STATUS = -1
@@ -42,9 +40,9 @@ MOVED_FOLDERS = ("logs", "data/trajectories", "data/sessions")
 def open_cluster(address: str | None, plan: Plan) -> Iterator[RunAttempt]:
     """Connect to a Ray cluster, and yield the function that runs an attempt of a cell there.
 
-    `address` is the cluster's HOST:PORT. None means the cluster in RAY_ADDRESS or on this machine; if there is none,
-    Ray starts one on this machine. Raises `UsageError` if Ray is not installed, `ConfigError` if the cluster cannot be
-    reached.
+    `address` is the cluster's HOST:PORT. None means the cluster in RAY_ADDRESS or on this machine; without such a
+    cluster, Ray starts a new one on this machine. Raises `UsageError` if Ray is not installed, `ConfigError` if the
+    cluster cannot be reached.
     """
     os.environ.setdefault(
         "RAY_DEDUP_LOGS_SKIP_REGEX", "."
@@ -67,7 +65,10 @@ def open_cluster(address: str | None, plan: Plan) -> Iterator[RunAttempt]:
 
 
 def _require_reachable(address: str) -> None:
-    """Raise `ConfigError` if the address is not valid or nothing listens at HOST:PORT. Ray itself would try for more than a minute."""
+    """Raise `ConfigError` if the address is not valid or nothing listens at HOST:PORT.
+
+    This check takes seconds; Ray itself would try for more than a minute.
+    """
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not (host and port.isdecimal() and int(port) <= MAX_PORT):
         raise ConfigError(f"{address!r} is not an address of a Ray cluster.", hint=ADDRESS_HINT)

@@ -25,10 +25,10 @@ from tui_agent.wiring.startup_context import StartupContext
 async def check_recorded_commits(
     base: StartupContext, session: Path, case: Case, report: Report
 ) -> list[CheckedCommit]:
-    """Check the files after each part of the current branch that changed some; return the results in order.
+    """Check the workspace's files after each part that changed files; return the results in the order of the parts.
 
-    `session` is the session's folder. `report` is called with each checkpoint as soon as it is checked. Raises
-    `UsageError` if the session has no checkpoints.
+    Only parts on the current branch are checked. `session` is the session's folder. `report` is called with each
+    checkpoint as soon as it is checked. Raises `UsageError` if the session has no checkpoints.
     """
     trace = read_session_trace(session, base.redactor)
     commits = {
@@ -63,8 +63,8 @@ async def check_recorded_commits(
 def find_evaluated_case(session: Path, suite: str, here: Path) -> Case:
     """Return the case that a session of an evaluation run was about.
 
-    `suite` is a suite's name or file, relative to `here`; if it is empty, the name that the session has. Raises
-    `UsageError` if the session is not one of an evaluation, `ConfigError` if the suite has no such case.
+    `suite` is a suite's name or file, relative to `here`; if `suite` is empty, use the suite named in the session.
+    Raises `UsageError` if the session is not from an evaluation, or if the suite has no such case.
     """
     started = next(
         (

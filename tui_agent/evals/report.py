@@ -57,7 +57,7 @@ class _Part(BaseModel):
 
 
 class Rate(_Part):
-    """A share of cells with its 95 % confidence interval; the interval is None if no cell was counted."""
+    """A share of cells with its 95 % confidence interval; `low` and `high` are None if no cell was counted."""
 
     successes: int
     total: int

@@ -1,4 +1,4 @@
-"""The sections of a report, each with text and one table; terminal, Markdown and HTML show the same ones. No I/O."""
+"""The sections of a report, each with text and one table. Terminal, Markdown and HTML show the same sections. No I/O."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -92,7 +92,9 @@ def _verdicts(report: Report) -> Section:
         )
         for group in report.groups
     ]
-    sentence = "agent: ended its turn itself; patch: changed a file. In parentheses: the 95 % interval."
+    sentence = (
+        "agent: the agent ended its turn itself; patch: it changed a file. In parentheses: the 95 % interval."
+    )
     head = ("category", "arm", "agent", "patch", "tests", "verifier")
     return Section("Agent, patch, tests and verifier", (sentence,), head, tuple(rows))
 
@@ -130,7 +132,7 @@ def _baseline(report: Report) -> Iterator[Section]:
     ]
     if result.not_compared:
         names = list_first(result.not_compared, MAX_NAMES)
-        sentences.append(f"Not compared, because this run has no counted cell of them: {names}.")
+        sentences.append(f"Not compared, because this run has no counted cell of these cases: {names}.")
     rows = [(change.case, change.arm, change.before, change.now, kind) for kind, change in changes]
     yield Section("Baseline", tuple(sentences), ("case", "arm", "baseline", "now", ""), tuple(rows))
     yield _differences(result.comparisons, "Difference from the baseline")

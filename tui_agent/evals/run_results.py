@@ -41,7 +41,7 @@ class ArmResults:
     """Number of cells of the arm without a result."""
 
     def verdicts(self) -> dict[tuple[str, int], bool]:
-        """Return True for each passed cell, by case and repetition, without cells in which the provider failed."""
+        """Return for each cell, by case and repetition, True if it passed; leave out cells whose provider failed."""
         return {
             (result.case, result.repetition): result.passed
             for result in self.results
@@ -62,7 +62,7 @@ class RunResults:
 
 
 def read_metrics(result: CellResult) -> MetricsView:
-    """Return the figures of a cell's session. Raises `ValidationError` if they are damaged."""
+    """Return the figures of a cell's session. Raises `ValidationError` if the figures are damaged."""
     return _METRICS.validate_python(result.metrics)
 
 

@@ -10,7 +10,7 @@ from tui_agent.plugin_host.bundled import bundled_folder
 
 _ENDINGS = (".toml", ".json")
 _CASE_KEYS = Case.model_fields.keys() - Suite.model_fields.keys()
-"""The keys that make a file a case, even one without a prompt."""
+"""Keys that only a case can have. A file with one of them is a case, even without a prompt."""
 
 
 def load_suite(name: str, here: Path) -> Suite:
@@ -23,7 +23,7 @@ def load_suite(name: str, here: Path) -> Suite:
 
 
 def _load_suite(name: str, here: Path, extending: tuple[Path, ...]) -> Suite:
-    """Return a suite. `extending` has the paths of the suites that led to this one by `extends`, the outermost first."""
+    """Return a suite. `extending` has the paths of the suites that extend this suite, the outermost first."""
     path = here / name
     bundled = bundled_folder("suites")
     if not path.exists() and bundled is not None and (bundled / name).is_dir():

@@ -21,9 +21,9 @@ BLOCKED_S = 2.0
 
 
 async def call_in_thread(name: str, function: Callable[[], Awaitable[object]], timeout_s: float) -> str:
-    """Call `function` in a thread; return what went wrong, or an empty text. If this task is cancelled, so is the call.
+    """Call `function` in a thread; return an error text, or an empty text if the call succeeded.
 
-    `name` is the function's name in that text.
+    If this task is cancelled, the call is cancelled too. `name` is the function's name in the error text.
     """
     fault = f"{name} was stopped after {timeout_s:g} s"
     cancel_call: Callable[[], object] | None = None

@@ -81,7 +81,7 @@ class Checker:
         self._base, self._case, self._folder = base, case, folder
         self._functions = functions
         self.image: CaseImage | None = None
-        """The image in whose containers tests and verifier commands run; None: on this machine."""
+        """The image in whose containers tests and verifier commands run; None if they run on this machine."""
 
     async def check(
         self, workspace: Path, session: Path, used_tools: Mapping[str, int], name: str = CHECKED

@@ -44,10 +44,10 @@ class Imported(NamedTuple):
 
 
 async def import_archive(archive: Path, root: Path, new_id: str) -> Imported:
-    """Import an archive as a session below `root`. The session keeps its id; if that id is taken, it gets `new_id`.
+    """Import an archive as a session below `root`.
 
-    Raises `UsageError` if the file is not a complete session archive, `StoreFull` if the disk has no space; then
-    nothing has changed.
+    The session keeps its id; if that id is taken, the session gets `new_id`. Raises `UsageError` if the file is not a
+    complete session archive, and `StoreFull` if the disk has no space. After an error, nothing has changed.
     """
     folder = _make_folder(root)
     try:

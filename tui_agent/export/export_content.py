@@ -89,7 +89,7 @@ class Texts:
         self._redactor = redactor
 
     def full_text(self, text: LongText) -> str:
-        """Return the full text; if the blob with it is missing, its beginning and a note."""
+        """Return the full text. If the blob that contains the text is missing, return its beginning and a note."""
         if not isinstance(text, BlobText):
             return self.clean_text(text)
         data = self._blobs.find(text.blob_sha256)
@@ -104,7 +104,10 @@ class Texts:
         return strip_controls(self._redactor.redact_text(text))
 
     def full_json(self, data: JsonMap) -> JsonMap:
-        """Return JSON data with the full, redacted text of every stored string; unchanged if a blob is missing."""
+        """Return JSON data with the full, redacted text of every stored string.
+
+        If a blob is missing, return the data unchanged.
+        """
         try:
             redacted = self._redactor.json(self._blobs.resolve(data))
         except BlobNotFound:

@@ -54,7 +54,7 @@ class DatabaseBusy(StoreUnusable):
 class SessionDatabase:
     """The database of the sessions in `root`.
 
-    Each call opens and closes it, so that programs do not block each other for long.
+    Each call opens and closes the database, so that programs do not block each other for long.
     """
 
     def __init__(self, root: Path, *, wait_s: float = WAIT_S) -> None:

@@ -1,7 +1,7 @@
 """A simulated user's session with the agent: requests, commands, approvals and questions.
 
-Invariant: the simulated user is a client of the session like the app, so the log has all its actions and the app can
-open the session.
+Invariant: like the app, the simulated user is a client of the session. So the log has all actions of the simulated
+user, and the app can open the session.
 """
 
 import json
@@ -74,9 +74,10 @@ class AgentTurn(NamedTuple):
 class AgentSession:
     """An open session with the agent.
 
-    `respondent` answers permission requests and questions; if it is None, none are expected. `on_answer` is called with
-    each answer of the agent's model, before its calls run; `on_failed_call` is called with a line about each call that
-    did not succeed. `problems` has errors of storage, which the engine cannot report in the log.
+    `respondent` answers permission requests and questions; it is None if no requests or questions are expected.
+    `on_answer` is called with each answer of the agent's model, before its calls run; `on_failed_call` is called with a
+    line about each call that did not succeed. `problems` has errors of storage, which the engine cannot report in the
+    log.
     """
 
     def __init__(

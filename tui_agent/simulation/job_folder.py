@@ -110,7 +110,7 @@ def _create_new(parent: Path, name: str) -> Path:
 def read_history(path: Path) -> list[SimulationMessage]:
     """Return the messages of a history file, or of the history file in a job folder.
 
-    Raises `ConfigError` if there is no history or it cannot be read.
+    Raises `ConfigError` if there is no history or the history cannot be read.
     """
     if path.is_dir():
         file = next((path / name for name in HISTORY_FILES if (path / name).is_file()), None)
@@ -142,7 +142,7 @@ def read_history(path: Path) -> list[SimulationMessage]:
 def read_results(jobs: Path) -> list[SimulationResult]:
     """Return the results of all runs below `jobs`, ordered by task, mode and time.
 
-    Raises `ConfigError` if one cannot be read.
+    Raises `ConfigError` if a result cannot be read.
     """
     results = []
     for path in sorted(jobs.glob(f"*/*/*/{RESULT_FILE}")):
@@ -160,7 +160,7 @@ def history_title(path: Path) -> str:
 
 
 def find_histories(path: Path) -> list[str]:
-    """Return the histories in a folder of jobs, a job folder or a file, newest first, as paths relative to it."""
+    """Return the histories in a folder of jobs, a job folder or a file, newest first and relative to `path`."""
     if path.is_file():
         return [path.name]
     found = [

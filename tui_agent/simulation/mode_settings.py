@@ -48,7 +48,7 @@ class OrchestratorSettings(Entry):
     """Settings of the orchestrator, which decides when the user thinks of which part of the task.
 
     `perception_tokens`: maximum tokens of prose that the user reads of an answer. `pace`: number of the user's actions
-    for each node of the task tree. Only the orchestrator `default` uses the templates from `perceive_template` on.
+    for each node of the task tree. Only the orchestrator `default` uses the last three templates.
     """
 
     model: str = ""
@@ -90,22 +90,25 @@ _KINDS: dict[Mode, type[AgentOnlySettings]] = {
 
 
 def load_mode(mode: Mode, path: Path | None = None) -> AgentOnlySettings:
-    """Return the settings of a mode from `path`, or the bundled ones if it is None.
+    """Return the settings of a mode from the file `path`; if `path` is None, return the bundled settings.
 
-    Raises `ConfigError` if they are not valid.
+    Raises `ConfigError` if the settings are not valid.
     """
     return read_yaml(path or bundled_file(f"{mode.replace('-', '_')}.yaml"), _KINDS[mode])
 
 
 def load_orchestrated(path: Path | None = None) -> OrchestratedSettings:
-    """Return the settings of the mode orchestrated. Raises `ConfigError` if they are not valid."""
+    """Return the settings of the mode orchestrated. Raises `ConfigError` if the settings are not valid."""
     settings = load_mode("orchestrated", path)
     assert isinstance(settings, OrchestratedSettings)
     return settings
 
 
 def load_profiles(extra: Path | None, config_dir: Path) -> dict[str, str]:
-    """Return descriptions of users by name: bundled, from `config_dir`, and from the file `extra`; later ones win."""
+    """Return descriptions of users by name: bundled, from `config_dir`, and from the file `extra`.
+
+    If several sources have a name, the last one counts.
+    """
     profiles = dict(read_yaml(bundled_file(PROFILES_FILE), dict[str, str]))
     own = config_dir / PROFILES_FILE
     for path in (own if own.exists() else None, extra):
@@ -118,7 +121,7 @@ def load_profiles(extra: Path | None, config_dir: Path) -> dict[str, str]:
 
 
 def choose_profile(profiles: dict[str, str], name: str) -> str:
-    """Return the description of a profile. Raises `UsageError` if there is none of this name."""
+    """Return the description of a profile. Raises `UsageError` if no profile has this name."""
     if name not in profiles:
         raise UsageError(f"There is no profile {name!r}.", hint=f"Profiles: {', '.join(sorted(profiles))}.")
     return profiles[name]

@@ -1,4 +1,4 @@
-"""Requests to a model outside a session, as the simulated user and the orchestrator make them.
+"""Requests of the simulated user and the orchestrator to a model; these requests are outside any session.
 
 Invariant: transient faults are retried with bounded waits; the tokens and the cost of every answer are counted, even of
 failed answers.
@@ -84,9 +84,9 @@ class ModelCaller:
 
 
 def build_caller(options: SessionOptions, model: str = "") -> ModelCaller:
-    """Return a caller of `model` or, if it is empty, of the configured model.
+    """Return a caller of `model` or, if `model` is empty, of the configured model.
 
-    Raises `ConfigError` if it cannot be used.
+    Raises `ConfigError` if the model cannot be used.
     """
     base = load_startup_context(options)
     models = build_model_factory(base)

@@ -108,7 +108,7 @@ class ModelOrchestrator(TreeOrchestrator):
     async def _ask(self, field: str, tag: str, parse: Callable[[str], Value], **values: object) -> Value:
         """Ask the model, and return the content of `tag` in its answer as parsed by `parse`.
 
-        Ask again if the form is wrong.
+        Ask again if the answer does not have the required form.
         """
         error = ""
         for _ in range(MAX_ATTEMPTS):

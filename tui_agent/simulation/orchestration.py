@@ -1,4 +1,4 @@
-"""Orchestrators: the simulated user knows the whole task (`Orchestrator`) or learns it by nodes (`TreeOrchestrator`)."""
+"""Orchestrators, which decide what the simulated user knows: the whole task, or a part that grows node by node."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -71,7 +71,7 @@ def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]
 
 
 class TreeOrchestrator(Orchestrator):
-    """An orchestrator with a task tree: the user begins with the root, and may end after thinking of every leaf."""
+    """An orchestrator with a task tree: the user knows the root first, and may end after thinking of every leaf."""
 
     def __init__(self, task: str, tree: TaskNode, settings: OrchestratorSettings) -> None:
         super().__init__(task)

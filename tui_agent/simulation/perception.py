@@ -11,7 +11,7 @@ ON_SCREEN = "On the screen, to copy or run:"
 def split_code(text: str) -> tuple[str, list[str]]:
     """Return the text with each code block replaced by a mark, and the blocks.
 
-    A block without an end extends to the end.
+    A block that is not closed extends to the end of the text.
     """
     prose: list[str] = []
     blocks: list[str] = []

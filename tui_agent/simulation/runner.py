@@ -56,7 +56,7 @@ _ENDS: dict[str, TrajectoryEnd] = {
     "orchestrator_error": "agent_error",
     "env_error": "env_error",
 }
-"""Maps the end of a failed run to the end that its session records; `unsolved` for all others."""
+"""Maps the reason why a run failed to the reason that the session records; other reasons are recorded as `unsolved`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,8 @@ class _Run:
     ) -> tuple[str, tuple[str, str] | None]:
         """Carry out an action.
 
-        Return a description of its result; and how the run ended, with a detail, or None if the run continues.
+        Return a description of the action's result. If the action ended the run, also return how and a detail;
+        otherwise None.
         """
         assert self._agent is not None
         match action.kind:
@@ -369,7 +370,7 @@ class _Run:
 
 
 def _agent_end(turn: AgentTurn) -> tuple[str, str] | None:
-    """Return how the run ended and a detail if the agent's turn ends the run; None if the user can continue."""
+    """Return (reason, detail) if the agent's turn ends the run; None if the user can continue."""
     reason = turn.ended.reason
     if reason in ("model_error", "error"):
         return "agent_error", turn.ended.detail

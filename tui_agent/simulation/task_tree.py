@@ -46,7 +46,7 @@ def walk_order(root: TaskNode) -> list[TaskNode]:
 
 
 def parse_task_tree(tree: object, source: str) -> TaskNode:
-    """Return the tree in plain data: nested (`children`), or a flat list (`parent` is the id of the node above).
+    """Parse a task tree from plain data: nested (`children`), or a flat list (`parent` is the id of the node above).
 
     Raises `ConfigError`, which names `source`, the node and the reason, if the tree is not valid.
     """
@@ -63,7 +63,7 @@ def parse_task_tree(tree: object, source: str) -> TaskNode:
 
 
 def read_task_tree(path: Path) -> TaskNode:
-    """Return the tree in a JSON file. Raises `ConfigError` if it cannot be read or is not valid."""
+    """Return the tree in a JSON file. Raises `ConfigError` if the file cannot be read or the tree is not valid."""
     text = read_small(path)
     if text is None:
         raise ConfigError(f"{path} was not found.", hint=FORMAT_HINT)

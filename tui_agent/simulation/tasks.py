@@ -15,7 +15,7 @@ from tui_agent.plugin_host.bundled import bundled_folder
 
 
 def load_example(name: str) -> Case:
-    """Return a bundled example. Raises `UsageError` if there is none of this name."""
+    """Return a bundled example. Raises `UsageError` if no example has this name."""
     folder = bundled_folder("examples")
     if folder is None or name not in example_names():
         raise UsageError(f"There is no example {name!r}.", hint=f"Examples: {', '.join(example_names())}.")
@@ -35,8 +35,8 @@ def _folders(folder: Path) -> Iterator[Path]:
 def load_task(task: Path, environment: Path | None, test_command: str) -> Case:
     """Return the case of a task folder, a case's file or a prompt's file.
 
-    A prompt's file needs `environment`, the folder that is copied for the run, and `test_command`. Raises `ConfigError`
-    if one is missing or the task is not valid.
+    For a prompt's file, `environment` (the folder that is copied for the run) and `test_command` are required. Raises
+    `ConfigError` if the task is not valid or one of these arguments is missing.
     """
     if environment is not None and not environment.is_dir():
         raise ConfigError(

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def render(template: str, name: str, **values: object) -> str:
-    """Return the template filled in.
+    """Return the template filled in with `values`. Raises `ConfigError` if the template is faulty.
 
-    `name`, its field in the settings, is for the `ConfigError` that a faulty template raises.
+    `name` is the template's field in the settings; the error names it.
     """
     try:
         return _environment().from_string(template).render(**values).strip()
     except import_module("jinja2").TemplateError as error:
-        raise ConfigError(f"The template {name}: {error}.", hint=FORMAT_HINT) from error
+        raise ConfigError(f"The template {name} is faulty: {error}.", hint=FORMAT_HINT) from error
 
 
 @cache

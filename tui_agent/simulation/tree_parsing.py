@@ -16,7 +16,7 @@ ANSWER = "the model's tree"
 async def ask_for_tree(caller: ModelCaller, task: str, template: str) -> TaskNode:
     """Return the task as a tree made by a model.
 
-    An invalid answer is sent back with the reason; three raise `ModelError`.
+    An invalid answer is sent back with the reason. After three invalid answers, raises `ModelError`.
     """
     error = ""
     for _ in range(MAX_ATTEMPTS):
@@ -34,7 +34,7 @@ async def ask_for_tree(caller: ModelCaller, task: str, template: str) -> TaskNod
 def parse_answer(text: str) -> TaskNode:
     """Return the first JSON object or list in the text as a tree.
 
-    Raises `ConfigError` if there is none or it is not valid.
+    Raises `ConfigError` if the text has no JSON, or if the tree is not valid.
     """
     start = min((place for place in (text.find("{"), text.find("[")) if place >= 0), default=-1)
     if start < 0:

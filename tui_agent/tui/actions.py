@@ -42,7 +42,10 @@ class Action(NamedTuple):
     """The slash command that lists show. An action without one can still have aliases."""
     args: str = ""
     aliases: tuple[str, ...] = ()
-    """Other words that can be typed, such as `/exit`, or a word and the argument that it stands for: `/plan plan`."""
+    """Other words that can be typed, such as `/exit`.
+
+    An alias may contain an argument: `/plan plan` means that the word `/plan` stands for the argument `plan`.
+    """
     synonyms: str = ""
     """More words by which F1 and the palette find the action."""
     keys: tuple[str, ...] = ()
@@ -69,7 +72,7 @@ class Action(NamedTuple):
 
     @property
     def options(self) -> list[str]:
-        """The literal words of `args`, which are typed as they are: `list` in `[FOCUS|list]`."""
+        """The words in `args` that are typed literally, e.g. `list` in `[FOCUS|list]`."""
         return [word for word in re.findall(r"[\w-]+", self.args) if word.islower()]
 
     def args_of(self, word: str) -> str:
@@ -211,7 +214,7 @@ _FURTHER: Final[tuple[Action, ...]] = (
     _a("editor", "write the message in your editor", "App", aliases=("/editor",), keys=("ctrl+g",), synonyms="external vim emacs nano"),
     _a("keys", "change keys, or test what a key sends", "App", args="[ACTION]", aliases=("/keys",), synonyms="remap rebind bindings tester"),
     _a("vim", "turn vim keys in the message on or off", "App", aliases=("/vim",), synonyms="vi modal"),
-    _a("trust", "trust this folder's configuration, or stop it", "App", aliases=("/trust",), ground=True),
+    _a("trust", "trust this folder's configuration, or stop trusting it", "App", aliases=("/trust",), ground=True),
     _a("stop", "close what is open, else leave vim's insert mode, else stop the turn", "App", keys=("escape",), footer="stop", rank=3, when="running", synonyms="interrupt cancel"),
     _a("quit_empty", "quit, if the message is empty", "App", keys=("ctrl+d",), scope="transcript"),
     _a("copy_or_stop", "copy the selection, else stop the turn, else clear the message; press twice to quit", "App", keys=("ctrl+c",), synonyms="interrupt cancel"),

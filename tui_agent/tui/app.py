@@ -378,7 +378,7 @@ def run_app(options: SessionOptions, *, handle: "EngineLink | None" = None, choo
 
 
 def run_in_browser(options: SessionOptions, *, handle: "EngineLink") -> int:
-    """Run the app for a page of a web server, which exchanges packets with it on standard input and output."""
+    """Run the app in a browser: a web server exchanges packets with this process on standard input and output."""
     app = AgentApp(options, watch_themes=True)
     app.handle = handle
     app.driver_class = import_module("textual.drivers.web_driver").WebDriver

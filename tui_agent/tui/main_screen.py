@@ -50,7 +50,7 @@ Spawn = Callable[[SessionOptions], "AppSession"]
 
 NOTICE_S = 8.0
 BACKGROUND_S = 2.0
-"""Seconds after the app asked for the terminal's background in which the answer may change the theme."""
+"""Seconds in which the terminal may report its background; a later report does not change the theme."""
 KEY_S = 0.04
 """Seconds after a key press during which changes are painted at once."""
 BURST_S = 0.01
@@ -300,7 +300,8 @@ class Frame(App[int]):
             self.say(f"Copied {lines}.", "done")
         else:
             self.say(
-                "Too long for this terminal's clipboard. /export saves the session as a file.", "warning"
+                "The text is too long for this terminal's clipboard. /export saves the session as a file.",
+                "warning",
             )
 
     def set_status(self, view: StatusView) -> None:

@@ -239,7 +239,9 @@ async def test_one_change_is_reverted_after_a_question_and_its_outcome_is_shown(
         assert "LINE 20" not in driven.text() and "LINE 3" in driven.text()
         await driven.press("r")
         assert isinstance(driven.app.screen, Confirm)
-        assert driven.app.screen.paragraphs[1].startswith("You changed this file too; your other changes are kept.")
+        assert driven.app.screen.paragraphs[1].startswith(
+            "You changed this file too; your other changes are kept."
+        )
         driven.app.screen.end_grace_period()
         await driven.press("enter")
         await driven.settle()

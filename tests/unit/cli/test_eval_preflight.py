@@ -28,7 +28,10 @@ def one_case(tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ((), "No model is set. Add -m NAME"),
         (("-m", "nosuchmodel"), "Unknown model 'nosuchmodel'."),
-        (("-m", "oracle"), "No oracle: one. Add [[oracle]] to the case, or choose another model."),
+        (
+            ("-m", "oracle"),
+            "These cases have no oracle: one. Add [[oracle]] to each case, or choose another model.",
+        ),
     ],
 )
 def test_a_run_that_cannot_work_is_refused_before_its_first_cell(

@@ -131,19 +131,20 @@ def test_a_planted_effect_is_found_and_a_null_effect_is_not_claimed(tmp_path: Pa
     assert sentences(tmp_path, full="pppppppppf", **arms) == [
         "full passes more often than worse (p = 0.016, adjusted for 2 comparisons): 8 of 10 pairs passed only with "
         "full, 0 only with worse.",
-        "full and mixed: no difference shown (p = 0.219, adjusted for 2 comparisons). There may be one that 10 pairs do "
-        "not show.",
-        "full and same: no difference shown. 5 of 9 pairs differ in their result; it takes at least 6 to show a difference.",
-        "full and few: no difference shown. 1 of 10 pairs differ in their result; it takes at least 6 to show a difference.",
+        "full and mixed: no difference shown (p = 0.219, adjusted for 2 comparisons). 10 pairs may be too few to show one.",
+        "full and same: no difference shown. 5 of 9 pairs differ in their result; at least 6 differing pairs are "
+        "needed to show a difference.",
+        "full and few: no difference shown. 1 of 10 pairs differ in their result; at least 6 differing pairs are "
+        "needed to show a difference.",
     ]
 
 
 def test_six_pairs_of_which_one_points_the_other_way_show_no_difference(tmp_path: Path) -> None:
     assert sentences(tmp_path, a="pppppf", b="fffffp") == [
-        "a and b: no difference shown (p = 0.219). There may be one that 6 pairs do not show."
+        "a and b: no difference shown (p = 0.219). 6 pairs may be too few to show one."
     ]
     assert sentences(tmp_path / "other", a="!!", b="pp") == [
-        "a and b: nothing to compare, they have no case in common."
+        "a and b: nothing to compare, because the arms have no case in common."
     ]
 
 

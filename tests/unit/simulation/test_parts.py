@@ -187,7 +187,7 @@ def test_profiles_are_added_by_yaml_alone(tmp_path: Path) -> None:
 def test_a_template_reaches_only_its_values_and_a_missing_one_is_named() -> None:
     assert render("{{ a }} {% if b %}x{% endif %}", "t", a=1, b=0) == "1"
     for template in ("{{ task }} {{ tsk }}", "{{ task.__class__.__mro__ }}", "{% if %}"):
-        with pytest.raises(ConfigError, match="The template task_template: "):
+        with pytest.raises(ConfigError, match="The template task_template is faulty: "):
             render(template, "task_template", task="x")
     with pytest.raises(ConfigError, match="'tsk' is undefined"):
         render("{{ tsk }}", "task_template", task="x")

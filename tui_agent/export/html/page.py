@@ -1,4 +1,7 @@
-"""The HTML page of a session: one file with its own style and script; a content security policy forbids anything else."""
+"""The HTML page of a session: one file with its own style and script.
+
+A content security policy forbids the page to load anything else.
+"""
 
 import base64
 import hashlib

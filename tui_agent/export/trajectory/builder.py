@@ -114,7 +114,10 @@ class TraceBuilder:
             self._records[position] = None
 
     def build_run(self, **given: Any) -> RunRecord:
-        """Return the record of the run. `given` has fields that the log does not have, or that replace the log's."""
+        """Return the record of the run.
+
+        `given` has fields that the log does not have, or that replace fields from the log.
+        """
         metadata = {**self.run["run_metadata"], **given.pop("run_metadata", {})}
         fields = {"trajectory_id": self.session, **self.run, **given, "run_metadata": metadata}
         return RunRecord(**fields, session_end=self.build_end())
@@ -142,7 +145,7 @@ class TraceBuilder:
         )
 
     def add(self, row: PartRow, text: str | None, **fields: Any) -> None:
-        """Add the record of a part. `text` is its content."""
+        """Add the record of a part with the content `text`."""
         model = self.models.get(row.agent)
         content = text or ""
         record = PartRecord(
@@ -169,7 +172,10 @@ class TraceBuilder:
         self.first_changed = min(self.first_changed, len(self._records) - 1)
 
     def update(self, matches: Callable[[PartRow], bool], **fields: Any) -> PartRecord | None:
-        """Change the newest record whose row matches; return the old record, or None if none matches or it was dropped."""
+        """Change the newest record whose row matches, and return the old record.
+
+        Return None if no row matches, or if the record was dropped.
+        """
         for position in range(len(self._records) - 1, -1, -1):
             if not matches(self.parts.rows[position]):
                 continue

@@ -1,6 +1,6 @@
 """The file `trace.parquet` of a trajectory, written and read with DuckDB.
 
-Invariant: a file is written under another name and then renamed, so that a reader always finds a complete one.
+Invariant: a file is written under another name and then renamed, so that a reader never finds an incomplete file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -88,7 +88,10 @@ def commit_of_part(trace: AgentTrace, part: int) -> str:
         commits = [record.repo_checkpoint.commit_before for record in trace.parts if record.repo_checkpoint]
     commit = next(filter(None, commits), None) or trace.parts[0].git_commit
     if commit is None:
-        raise UsageError(f"No checkpoint was taken up to part {part}.", hint="Its files were not stored.")
+        raise UsageError(
+            f"No checkpoint was taken up to part {part}.",
+            hint="The workspace was not stored after this part.",
+        )
     return commit
 
 

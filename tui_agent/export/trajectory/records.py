@@ -39,7 +39,7 @@ class EnvoiCall(FrozenModel):
 
 
 class TestingState(FrozenModel):
-    """The progress after a part: how many of the test paths run so far have passed in their newest run."""
+    """The progress after a part: the number of test paths run so far, and how many of them passed in their newest run."""
 
     __test__ = False
 
@@ -78,11 +78,12 @@ class SessionEnd(FrozenModel):
 class PartRecord(FrozenModel):
     """One part: a text, a reasoning, a tool call (`tool_use`), its result, or a patch of another agent program.
 
-    `session_id` is the session that recorded the part (a fork's parent for inherited parts), `agent_id` the agent in
-    it: `main` or a delegate. `item_type` is the verb of a call (`edit`, `run`), else `message`, `reasoning` or `patch`.
-    `content` is the full text; of a result, the text that the model got. `tool_output` is the tool's own JSON,
-    `tool_error` the text of a failed call. `token_usage` and `cost_usd` are those of the whole answer, on its first
-    part; `turn_user_message` is on a turn's first part. `abandoned` parts are not on the current branch.
+    `session_id` is the session that recorded the part; for a part that a fork inherited, it is the fork's parent.
+    `agent_id` is `main` or the id of a delegate. `item_type` is the verb of a call (`edit`, `run`); for other parts it
+    is `message`, `reasoning` or `patch`. `content` is the full text; for the result of a call, it is the text that the
+    model got. `tool_output` is the tool's own JSON, and `tool_error` the text of a failed call. The first part of an
+    answer has the answer's `token_usage` and `cost_usd`. The first part of a turn has its `turn_user_message`.
+    `abandoned` is True if the part is not on the current branch.
     """
 
     session_id: str
@@ -164,7 +165,7 @@ class AgentTrace(FrozenModel):
 
     @property
     def turns(self) -> tuple[TurnRecord, ...]:
-        """The turns in order, made of their parts."""
+        """The turns in order, each with its parts."""
         return tuple(
             _build_turn(self.run, turn, tuple(parts))
             for turn, parts in groupby(self.parts, key=lambda part: part.turn)

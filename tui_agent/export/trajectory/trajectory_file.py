@@ -40,7 +40,8 @@ LEFT_BEHIND_S: Final = 3600.0
 class TrajectoryFile:
     """Builds `trace.parquet` in `dest` from the records of the session in `session`.
 
-    `run_fields` are fields of the run that the log does not have; `last_part` leaves out later parts. Its methods block.
+    `run_fields` are fields of the run that the log does not have; `last_part` leaves out later parts. All methods
+    block.
     """
 
     def __init__(
@@ -158,7 +159,7 @@ def update_trajectory(session: Path, dest: Path, redactor: Redactor, **run_field
                 return ""
             run_fields = {**_read_run_fields(path), **run_fields}
         except DamagedParquet as fault:
-            note = f"{fault.message}. It was made again from the session's log."
+            note = f"{fault.message}. The file was made again from the session's log."
     file = TrajectoryFile(session, dest, redactor, **run_fields)
     file.apply(iterate_records(session))
     if not file.has_parts:
@@ -178,10 +179,8 @@ def _read_run_fields(path: Path) -> dict[str, Any]:
 async def update_bundle(session: Path, dest: Path, last_commit: str = "") -> bool:
     """Write `repo.bundle` with all checkpoints of a session, replacing an older one; return False if there are none.
 
-    `last_commit` leaves out later checkpoints.
-
-    The files are exported as they were, so that the commits are those of the trajectory. Raises `StoreFull` if the file
-    cannot be written.
+    `last_commit` leaves out later checkpoints. The files are exported without redaction, so that the commits in the
+    bundle have the ids that the trajectory names. Raises `StoreFull` if the file cannot be written.
     """
     with temporary_folder(dest) as folder:
         try:

@@ -59,7 +59,7 @@ class TraceWriter:
         self._projection: tuple[int, str] | None = None
 
     def project_to(self, part: int, commit: str) -> None:
-        """Leave out parts and checkpoints after `part`, whose checkpoint is `commit`, in the last write."""
+        """In the last write, leave out the parts and checkpoints after `part`; `commit` is the checkpoint of `part`."""
         self._projection = (part, commit)
 
     async def follow(self, follower: Follower) -> None:

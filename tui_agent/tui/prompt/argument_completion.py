@@ -1,4 +1,4 @@
-"""Completions by the session: arguments of slash commands, by their plugins, and resources of MCP servers after `@`.
+"""Completions that the prompt asks the session for: arguments of plugins' slash commands, and MCP resources after `@`.
 
 Invariant: the session is asked only when typing pauses, and only once for the same words.
 """

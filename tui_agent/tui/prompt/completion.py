@@ -15,7 +15,7 @@ from tui_agent.tui.prompt.symbols import Symbol
 MAX_FILES_BEFORE_SYMBOLS = 5
 """Maximum number of files listed before the symbols.
 
-These are files whose names contain the query or, if there are none, one other file.
+The names of these files contain the query. If no name does, one other file is listed.
 """
 _SCATTERED_SCORE = 100
 """Lowest score of a text that has the letters of the query in order, but not next to each other."""
@@ -192,7 +192,10 @@ def file_candidates(
 
 
 def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list[Candidate]:
-    """Return the resources of MCP servers (`SERVER:URI`) that match the query; a template only up to its variable."""
+    """Return the resources of MCP servers (`SERVER:URI`) that match the query.
+
+    A resource with a variable is completed only up to the variable, and only until the query is longer than that.
+    """
     found: list[Candidate] = []
     for text, _ in mentions:
         result, (start, variable, _) = match(query, text), text.partition("{")

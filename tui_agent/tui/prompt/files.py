@@ -103,9 +103,9 @@ class PathIndex:
         self._lowered_names = _Lines([name_of(path) for path in self.paths])
 
     def find(self, query: str) -> list[str]:
-        """Return the paths of which the name or the whole path begins with or contains the query, best match first.
+        """Return the paths whose name or whole path contains the query; paths that begin with the query come first.
 
-        If there are few, add paths that contain the letters of the query in order.
+        If there are few matches, add paths that contain the letters of the query in order.
         """
         wanted = query[:MAX_QUERY_LENGTH].lower().replace("\n", " ")
         matches: dict[int, None] = {}

@@ -56,7 +56,7 @@ _NAMING = (
     "OPENAI_MODEL",
     "TUI_AGENT_AGENT",
 )
-"""Variables that name a model, or an agent, which may have a model of its own."""
+"""Environment variables that set a model, or an agent that may choose its own model."""
 
 
 def has_no_model_or_session(

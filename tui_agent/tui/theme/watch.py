@@ -1,7 +1,7 @@
 """Watches the theme folders, so that the screen is redrawn when the current theme's file is saved.
 
-Invariant: the only importer of watchfiles in the app; imported by name after the first paint. An invalid file changes
-nothing on the screen.
+Invariant: in the app, only this module imports watchfiles; the app imports this module after the first paint. An
+invalid theme file changes nothing on the screen.
 """
 
 import asyncio
