@@ -36,7 +36,6 @@ class Conduct:
     """The number of successful calls of each tool, including calls in subtasks."""
 
     def apply(self, event: Envelope) -> None:
-        """Add one event of the session."""
         if isinstance(event.payload, ToolFinished) and event.payload.status == "ok":
             self.used_tools[event.payload.name] += 1
         if event.agent != MAIN_AGENT:

@@ -67,7 +67,7 @@ class BoardCell:
 
 
 class Board:
-    """Reads the cells of one run. Raises `ConfigError` if `path` is not the folder of a run."""
+    """Reads the cells of a run. Raises `ConfigError` if `path` is not the folder of a run."""
 
     def __init__(self, path: Path) -> None:
         self.run = RunFolder(path)

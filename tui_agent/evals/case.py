@@ -152,7 +152,7 @@ class Case(_Entry):
 
     @property
     def dockerfile(self) -> Path | None:
-        """The Dockerfile of the case's image; None if it has none."""
+        """The Dockerfile of the case's image; None if the case has no image of its own."""
         return self.folder / self.environment.dockerfile if self.environment is not None else None
 
     @property
@@ -219,7 +219,7 @@ def parse_suite(tree: object, path: Path) -> Suite:
 
 
 def read_tree(path: Path) -> Any:
-    """Return the content of a TOML or JSON file. Raises `ConfigError` if it cannot be read."""
+    """Return the content of a TOML or JSON file. Raises `ConfigError` if the file cannot be read."""
     text = read_small(path)
     if text is None:
         raise ConfigError(f"{path} was not found.", hint="List the suites with: tui-agent eval list")

@@ -12,7 +12,7 @@ BUDGET_FACTOR = 2
 
 @dataclass(frozen=True, slots=True)
 class CaseDraft:
-    """The content of a case that was made from a session. `parts` and `iterations` are the session's numbers of them."""
+    """The content of a case that was made from a session. `parts` and `iterations` are their numbers in the session."""
 
     session: str
     messages: tuple[str, ...]

@@ -138,7 +138,7 @@ class _Trial:
         )
 
     async def prepare(self) -> None:
-        """Build the case's image, if it has one, and check its fixture.
+        """Build the image of the case, if the case has an image, and check the case's fixture.
 
         Raises `EnvironmentFault` if the image cannot be built, and `ConfigError` if the case cannot run.
         """

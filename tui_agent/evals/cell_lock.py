@@ -1,4 +1,4 @@
-"""The lock that the cell processes of a run share; a resumed run waits for it until the killed run's cells have ended.
+"""The lock that the cell processes of a run share. A resumed run waits until no process of the killed run holds it.
 
 Invariant: the lock is a `flock`, so the kernel releases it however a process ends.
 """

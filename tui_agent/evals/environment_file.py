@@ -23,7 +23,7 @@ _COLLECTED = "__tui_agent_collected__"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._-]{0,99})*")
 
 EnvFunction: TypeAlias = Callable[[Workspace], Awaitable[object]]
-"""A function that an author decorates. It fails by raising an exception, such as that of `assert`."""
+"""A function that an author decorates. The function fails by raising an exception, e.g. with `assert`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def load_environment(path: Path) -> EvalEnvironment:
 
 
 def run_python_file(path: Path) -> Mapping[str, Any]:
-    """Run a user's Python file, and return its global variables. Raises `ConfigError` if it fails."""
+    """Run a user's Python file, and return its global variables. Raises `ConfigError` if the file fails."""
     try:
         return runpy.run_path(str(path))
     except (Exception, SystemExit) as error:

@@ -96,7 +96,7 @@ class EnvironmentSession:
     async def test(self, path: str = "") -> EnvironmentReport:
         """Run the test or the suite at `path`, or all tests if `path` is empty.
 
-        If the setup failed, every test fails. Raises `ConfigError` if there is no such test.
+        If the setup failed, every test fails. Raises `ConfigError` if there is no test at `path`.
         """
         chosen = self._environment.select(path)
         async with self._lock:  # tests share the folder

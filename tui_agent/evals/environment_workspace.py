@@ -11,7 +11,7 @@ COMMAND_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The result of a command. `exit_code` is None if it was killed, such as at its time limit."""
+    """The result of a command. `exit_code` is None if the command was killed, e.g. at its time limit."""
 
     exit_code: int | None
     output: str

@@ -35,7 +35,6 @@ class CallEnds:
         self._files: dict[str, dict[str, str | None]] = {}
 
     def apply(self, event: Envelope) -> None:
-        """Add one event of the session."""
         match event.payload:
             case ToolCalled(call_id=call_id, verb=verb):
                 self._verbs[call_id] = verb
@@ -74,7 +73,7 @@ class FrozenReplay:
         self._ends = CallEnds(str(workspace))
 
     def apply(self, event: Envelope, session: Session) -> None:
-        """Record an event; if it asks the user something, answer as the user did."""
+        """Record an event. If the event asks the user something, answer as the user of the frozen session did."""
         self._ends.apply(event)
         match event.payload:
             case PermissionRequested(request_id=request_id, call_id=call_id):

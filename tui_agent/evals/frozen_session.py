@@ -77,7 +77,7 @@ class RecordedEvents(_Stored):
 def load_recorded_events(case: Case) -> RecordedEvents:
     """Return the user's actions and the results of calls in a case's recording.
 
-    Raises `ConfigError` if it cannot be read.
+    Raises `ConfigError` if the recording cannot be read.
     """
     file = case.folder / case.recording / EVENTS_FILE
     try:

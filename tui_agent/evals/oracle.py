@@ -58,7 +58,7 @@ class CaseOracle:
             self._fault = await run_plugin_oracle(self._case, function, self._workspace)
 
     def apply(self, event: Envelope, session: Session) -> None:
-        """Record an event of a replayed session; if it asks the user something, answer it."""
+        """Record an event of a replayed session. If the event asks the user something, answer it."""
         if self._replay is not None:
             self._replay.apply(event, session)
 

@@ -98,7 +98,7 @@ class Plan(_Stored):
 class Findings(_Stored):
     """The number of findings of a program in the files that the agent changed.
 
-    `before` counts the findings before the agent's work; None if the program failed then.
+    `before` counts the findings before the agent's work; None if the program failed on the files before that work.
     """
 
     before: int | None = None
@@ -166,7 +166,7 @@ class RunFolder:
         return self.data / "trajectories" / session
 
     def load_plan(self) -> Plan:
-        """Return the stored plan. Raises `ConfigError` if it is missing or cannot be read."""
+        """Return the stored plan. Raises `ConfigError` if the plan is missing or cannot be read."""
         file = self.path / PLAN_FILE
         try:
             return Plan.model_validate_json(file.read_bytes())

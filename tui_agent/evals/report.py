@@ -110,7 +110,7 @@ class StaticCheck(_Part):
 
 
 class CellSummary(_Part):
-    """The verdict of a cell and its session. `cause` is empty if it passed, `provider` if the provider failed."""
+    """The verdict of a cell and its session. `cause` is empty if the cell passed, `provider` if the provider failed."""
 
     case: str
     arm: str

@@ -141,7 +141,7 @@ def _load_harbor(folder: Path) -> Case:
 
 
 def _image_of(folder: Path) -> dict[str, Any]:
-    """Return the field of a case for the Dockerfile of a task folder, if it has one."""
+    """Return the field of a case that names the Dockerfile of a task folder; empty if the folder has no Dockerfile."""
     dockerfile = Path("environment", "Dockerfile")
     return {"environment": {"dockerfile": str(dockerfile)}} if (folder / dockerfile).is_file() else {}
 

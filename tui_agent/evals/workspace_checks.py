@@ -114,7 +114,7 @@ class Checker:
         return _with_fault(CheckResults(tests, verifier, decides_by_reward=case.harbor is not None))
 
     async def run_tests(self, workspace: Path, name: str = CHECKED) -> tuple[TestFinished, ...]:
-        """Run the case's tests on a copy of a folder. Raises `OSError` if it cannot be copied."""
+        """Run the case's tests on a copy of a folder. Raises `OSError` if the folder cannot be copied."""
         async with self.copy(workspace, name) as env:
             return await run_tests(self._case, env)
 
@@ -159,7 +159,7 @@ def _with_fault(results: CheckResults) -> CheckResults:
 
 
 class CheckCopy:
-    """A context manager that copies a workspace with the hidden tests, and returns an environment for commands there."""
+    """A context manager that copies a workspace and the hidden tests, and returns an environment for the copy."""
 
     def __init__(self, case: Case, workspace: Path, copy: Path, open_env: Callable[[], Environment]) -> None:
         self._case, self._workspace, self._copy, self._open_env = case, workspace, copy, open_env

@@ -21,7 +21,7 @@ STORE = "checkpoints.git"
 
 
 def find_checkpoint_stores(folder: Path) -> list[Path]:
-    """Return a session's checkpoint stores: its own, then those of the sessions it was forked from."""
+    """Return a session's own checkpoint store, and then the stores of the sessions that it was forked from."""
     strands = reversed(load_lineage(folder).parts)
     return [store for strand in strands if (store := strand.folder / STORE).is_dir()]
 

@@ -68,7 +68,7 @@ class ExportContent:
     texts: "Texts"
 
     def items(self) -> Iterator[Entry | ExportedChange]:
-        """Yield the entries of the conversation in order, and between them the file changes that others made."""
+        """Yield the entries of the conversation in order, and between them the file changes that no tool call made."""
         outside_changes = [change for change in self.changes if change.call_id is None]
         for entry in self.entries:
             while outside_changes and outside_changes[0].seq < entry.seq:
@@ -115,7 +115,7 @@ class Texts:
         return redacted if isinstance(redacted, dict) else data
 
     def image(self, digest: str) -> bytes | None:
-        """Return the bytes of the picture with the SHA-256 `digest`, or None if it is missing."""
+        """Return the bytes of the picture with the SHA-256 `digest`, or None if the picture is missing."""
         return self._blobs.find(digest)
 
     def redact_event(self, event: Envelope) -> Envelope:

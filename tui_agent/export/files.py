@@ -56,8 +56,8 @@ async def export(
 ) -> None:
     """Write one session to the file `dest` in the format `form`.
 
-    Raises `UsageError` if `dest` exists, `StoreFull` if it cannot be written, `CheckpointError` if the checkpoints
-    cannot be read.
+    Raises `UsageError` if `dest` exists, `StoreFull` if `dest` cannot be written, and `CheckpointError` if the
+    checkpoints cannot be read.
     """
     if form in TEXT_FORMATS:
         text = await run_sync(export_text, folder, redactor, form, everything)

@@ -124,7 +124,7 @@ def attachment_names(entry: UserEntry, texts: Texts) -> list[str]:
 
 
 def mention_labels(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
-    """Return, for each mention (e.g. `@src/app.py`) in a message, its name and what was sent to the model for it."""
+    """Return (name, text) for each mention in a message, e.g. `@src/app.py`; the text says what was sent to the model."""
     return [
         (
             texts.clean_text(mention_name(mention)),

@@ -188,7 +188,7 @@ def _without_html(text: str) -> str:
 
 
 def _neutralise(line: str) -> str:
-    """Escape the tags in a line of untrusted Markdown, and all links except those to the web, mail or nearby files.
+    """Escape the tags in a line of untrusted Markdown, and all links except links to the web, mail or nearby files.
 
     An image becomes a link, because a viewer would load it from any address.
     """

@@ -55,10 +55,9 @@ def write_new(dest: Path, data: bytes) -> None:
 
 
 def output_path(output: str | None, data_dir: Path, workspace: Path, stem: str, ending: str) -> Path:
-    """Return the file to write.
+    """Return the file to write: `output`, or an unused name in `output` if that is a folder.
 
-    If `output` is a folder, this is an unused name in it; if it is None, an unused name in the default folder;
-    otherwise it is `output` itself.
+    If `output` is None, return an unused name in the default folder.
     """
     dest = Path(output).expanduser() if output else default_export_folder(data_dir, workspace)
     return unused_path(dest, stem, ending) if dest.is_dir() else dest

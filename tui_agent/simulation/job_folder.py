@@ -87,7 +87,7 @@ class JobFolder:
         write_file(self.path / self._history, json.dumps(rows, indent=1, ensure_ascii=False))
 
     def save_tree(self, tree: TaskNode | None) -> None:
-        """Store the task tree; do nothing if it is None. Raises `StoreUnusable` if the file cannot be written."""
+        """Store the task tree; do nothing if `tree` is None. Raises `StoreUnusable` if the file cannot be written."""
         if tree is not None:
             write_file(self.path / "task_tree.json", tree.model_dump_json(indent=1))
 

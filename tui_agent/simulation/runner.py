@@ -253,10 +253,9 @@ class _Run:
     async def _carry_out(
         self, action: UserAction, orchestrator: Orchestrator
     ) -> tuple[str, tuple[str, str] | None]:
-        """Carry out an action.
+        """Carry out an action of the user, and return a description of its result.
 
-        Return a description of the action's result. If the action ended the run, also return how and a detail;
-        otherwise None.
+        If the action ended the run, also return the reason and a detail. If the run continues, these are None.
         """
         assert self._agent is not None
         match action.kind:

@@ -75,7 +75,6 @@ def read_task_tree(path: Path) -> TaskNode:
 
 
 def _nest(rows: Sequence[object], source: str) -> Mapping[str, Any]:
-    """Convert the rows of a flat tree to one nested tree."""
     nodes: dict[str, dict[str, Any]] = {}
     parents: dict[str, str] = {}
     for index, row in enumerate(rows):

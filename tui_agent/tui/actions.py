@@ -39,7 +39,7 @@ class Action(NamedTuple):
     help: str
     group: str
     slash: str = ""
-    """The slash command that lists show. An action without one can still have aliases."""
+    """The slash command that lists show. An action without a slash command can still have aliases."""
     args: str = ""
     aliases: tuple[str, ...] = ()
     """Other words that can be typed, such as `/exit`.
@@ -438,7 +438,7 @@ WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in act
 def command_word(text: str) -> str:
     """Return the first word of a message if it is a slash command, known or mistyped; empty for any other text.
 
-    `/usr/bin/x` is a path; `/settings/keys` is one only if the folder `/settings` exists.
+    `/usr/bin/x` is a path. `/settings/keys` is a path only if the folder `/settings` exists.
     """
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     if not word.startswith("/"):
@@ -459,9 +459,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def suggest_command(word: str, further: Iterable[str] = ()) -> str:
-    """Return ` Did you mean …?` with commands that the user may have meant by an unknown one; empty if there are none.
+    """Return ` Did you mean …?` with commands that resemble an unknown command; empty if no command does.
 
-    `further` are commands that are not in the registry, such as those of plugins.
+    `further` are commands that are not in the registry, such as the commands of plugins.
     """
     meant = [action for action in ACTIONS if action.typed_words and word[1:] in action.synonyms.split()]
     if meant:

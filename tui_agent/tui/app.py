@@ -166,7 +166,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     @property
     def _is_opening(self) -> bool:
-        """True while no session is open yet, because one is being opened."""
+        """True while no session is open yet and the first session is being opened."""
         return self.controller is None or self.controller.sessions.under_way
 
     def _wait(self, item: Intent | Prompt.Submitted, status: str) -> None:

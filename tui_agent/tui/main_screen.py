@@ -261,7 +261,7 @@ class Frame(App[int]):
             self.terminal.ask_background()
 
     def on_background_reported(self, event: BackgroundReported) -> None:
-        """Use the theme for the terminal's background, unless the user has chosen one or the report is late."""
+        """Switch to the theme that fits the terminal's background, unless the user chose a theme or the report is late."""
         event.stop()
         if self.first.is_theme_guessed and time.monotonic() < self.background_asked_at + BACKGROUND_S:
             self.use_theme(DEFAULT_THEME if event.is_dark else LIGHT_THEME)

@@ -1,4 +1,4 @@
-"""Conversion of outputs, diffs and tables to HTML; long ones are folded."""
+"""Conversion of outputs, diffs and tables to HTML. Long outputs and diffs are folded."""
 
 import base64
 import re

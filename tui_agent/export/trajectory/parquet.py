@@ -47,7 +47,7 @@ def write_trace(trace: AgentTrace, dest: Path) -> None:
 def read_trace(path: Path) -> AgentTrace:
     """Read a trajectory from a parquet file, which another program may have written.
 
-    Raises `UsageError` if there is no such file, `DamagedParquet` if it cannot be read.
+    Raises `UsageError` if the file does not exist, `DamagedParquet` if it cannot be read.
     """
     return rows_to_trace(read_rows(path))
 
@@ -55,7 +55,7 @@ def read_trace(path: Path) -> AgentTrace:
 def read_rows(path: Path, limit: int | None = None) -> list[Row]:
     """Return the first rows of a parquet file.
 
-    Raises `UsageError` if there is no such file, `DamagedParquet` if it cannot be read.
+    Raises `UsageError` if the file does not exist, `DamagedParquet` if it cannot be read.
     """
     with _connect() as connection, _translate_read_errors(path):
         cursor = connection.execute("SELECT * FROM read_parquet(?) LIMIT ?", [str(path), limit])

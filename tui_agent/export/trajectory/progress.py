@@ -78,7 +78,7 @@ def _count_tests(call: EnvoiCall) -> tuple[int, int, bool]:
 def commit_of_part(trace: AgentTrace, part: int) -> str:
     """Return the commit with the files after a part; -1 is the state before the first part.
 
-    Raises `UsageError` if there is no such part, or if no checkpoint was taken up to it.
+    Raises `UsageError` if there is no such part, or if no checkpoint was taken up to this part.
     """
     wanted = [record for record in trace.parts if part in (record.part, -1)][:1]
     if not wanted:

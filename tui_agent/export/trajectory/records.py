@@ -1,6 +1,6 @@
 """Records of a trajectory: the run, its parts and its turns.
 
-Invariant: the names and meanings of the fields are those of the columns of `trace.parquet` (see `rows`).
+Invariant: each field has the name and the meaning of a column of `trace.parquet` (see `rows`).
 """
 
 from itertools import groupby

@@ -1,6 +1,6 @@
 """Conversion between the records of a trajectory and the rows of `trace.parquet`.
 
-Invariant: this is the only place that names the columns. Nested values are JSON texts; empty ones are null.
+Invariant: only this module names the columns. Nested values are stored as JSON texts, and empty values as null.
 """
 
 import json
@@ -141,7 +141,7 @@ def _to_cell(record: PartRecord | RunRecord, name: str, json_names: frozenset[st
 
 
 def row_to_run(row: Mapping[str, Any]) -> RunRecord:
-    """Return the fields of the run in any row of a trajectory."""
+    """Return the run to which a row of `trace.parquet` belongs. Every row repeats the fields of the run."""
     fields = _read_cells(row, RunRecord.model_fields, _RUN_JSON)
     if row.get("session_end_reason") is not None:
         end = {field: row.get(column) for column, field in _END_COLUMNS.items()}

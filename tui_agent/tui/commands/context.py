@@ -162,8 +162,8 @@ def _draw_sections(facts: Facts, view: ContextMeterView) -> None:
 class _Columns(NamedTuple):
     """The columns in the table of context sections; widths are in cells.
 
-    The name and the tokens always have columns. If the others do not fit, the bar is left out first, then the share,
-    then the budget.
+    The name and the tokens always have columns. If the other columns do not fit, the bar is left out first, then the
+    share, then the budget.
     """
 
     name: int

@@ -1,4 +1,4 @@
-"""The command /diff: the files changed by the session or by one turn, each compared with its content before."""
+"""The command /diff: compares the files that the session or one turn changed with their earlier content."""
 
 import re
 

@@ -40,7 +40,7 @@ Handler: TypeAlias = Callable[[AppContext, str], object]
 
 
 def _with_options(handler: Handler, **options: Handler) -> Handler:
-    """Return a handler that runs one of `options` if the argument begins with its name, otherwise `handler`."""
+    """Return a handler that runs one of `options` if the argument begins with the option's name, otherwise `handler`."""
 
     def handle(context: AppContext, argument: str) -> None:
         name, _, rest = argument.partition(" ")

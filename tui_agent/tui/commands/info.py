@@ -132,7 +132,7 @@ def _offers_text(offers: Sequence[str]) -> str:
 
 
 def show_servers(context: AppContext, argument: str) -> None:
-    """Show the session's MCP servers, each with its tools or the reason why it is not ready."""
+    """Show the session's MCP servers, each with its tools, or with the reason why the server is not ready."""
 
     def draw(facts: Facts) -> None:
         for plugin in context.views.plugins.values():

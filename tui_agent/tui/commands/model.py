@@ -83,9 +83,9 @@ def use_local_model(context: AppContext, argument: str) -> None:
 def set_up_provider(context: AppContext, argument: str, *, back: Callable[[], None] = lambda: None) -> None:
     """Ask for a provider's key.
 
-    `argument` is a provider, a model or a URL. If it is empty, ask for the key of the configured model; if no
-    configured model needs a key, the user chooses a provider from a list. `back` is called if the user closes the form;
-    it opens the previous sheet again.
+    `argument` is a provider, a model or a URL. Without an argument, ask for the key of the configured model. If no
+    configured model needs a key, let the user choose a provider from a list. `back` is called if the user closes the
+    form; it opens the previous sheet again.
     """
     wanted = context.config.model if context.config is not None and not context.has_model else ""
     if argument.startswith(("http://", "https://")):

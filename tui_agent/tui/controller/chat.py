@@ -186,7 +186,7 @@ class ChatWidget(TranscriptWidget):
 class ChatSearch:
     """A search in the whole transcript, including long texts that are stored outside the log.
 
-    A newer search replaces one that is reading long texts.
+    A new search ends an older search that is still reading long texts.
     """
 
     def __init__(self, chat: "Chat") -> None:
@@ -194,7 +194,7 @@ class ChatSearch:
         self._wanted = ""
 
     async def run(self, widget: ChatWidget, text: str) -> None:
-        """Read the long texts that contain `text`, then go to the first match in the transcript."""
+        """Read the long texts, keep those that contain `text`, and go to the first match in the transcript."""
         self._wanted = text
         if progress := self._chat.context.sessions.load_progress:
             self._chat.app.say(f"/find starts when the whole session is loaded: {progress}.")

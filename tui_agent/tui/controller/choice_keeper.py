@@ -65,7 +65,7 @@ class ChoiceKeeper:
             self._remember_model(model)
 
     def given_address(self, model: ModelInfo) -> str:
-        """Return the address that the user gave for a model; empty if it comes from the model's provider or profile."""
+        """Return the address that the user gave for a model; empty if the model's provider or profile has this address."""
         vendor = PROVIDERS.get(model.profile.partition("/")[0])
         is_own = vendor is not None and vendor.base_url == model.base_url
         return "" if is_own or model.profile in self._context.profiles else model.base_url

@@ -1,7 +1,7 @@
 """Opens and closes sessions: the first session, another session, or the open session in a new engine process.
 
-Invariant: messages sent while a session opens go to that session in order; if it cannot be opened, they return to the
-prompt. Nothing that was typed is lost.
+Invariant: messages sent while a session opens go to that session in order. If the session cannot be opened, the
+messages return to the prompt. Nothing that was typed is lost.
 """
 
 import asyncio
@@ -290,7 +290,7 @@ class SessionSwitcher:
         context.app.push_screen(question, lambda yes: open_live_replay(context, folder) if yes else None)
 
     async def _find_folder(self, options: SessionOptions) -> Path | None:
-        """Return the folder in which the session that `options` select is stored; None if it cannot be found."""
+        """Return the folder in which the session that `options` select is stored; None if there is no such folder."""
         words = [f"--id={options.session}", "--all"] if options.session else ["-C", str(options.cwd)]
         _, output = await self._host.ask("sessions", "list", *words, "--json")
         path = next((text_of(row, "path") for row in json_rows(output) if row.get("open")), "")
@@ -320,7 +320,7 @@ class SessionSwitcher:
         await self._close_session(reason)
 
     def _send_waiting(self) -> bool:
-        """Send everything that waited for the session; return True if it starts a turn or a shell command."""
+        """Send everything that waited for the session; return True if a turn or a shell command starts."""
         app = self._host.app
         first, app.first_prompt = app.first_prompt, ""
         waiting, app.waiting_intents = app.waiting_intents, []

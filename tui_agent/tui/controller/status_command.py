@@ -1,7 +1,7 @@
 """The user's `[status] command`: its first line of output is shown in the status line.
 
-Invariant: one run at a time, at most one each second, and only when the session's facts changed; the screen never
-waits for it. The command comes from the user's own configuration, never from a project.
+Invariant: the command runs at most once at a time and once each second, and only when the session's facts changed. The
+screen never waits for the command. The command comes from the user's own configuration, never from a project.
 """
 
 import asyncio
@@ -81,7 +81,7 @@ class StatusCommand:
 async def run_status_command(
     command: str, facts: str, folder: Path, environ: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Return the first line of the command's output, and a fault if it failed. An empty command has no output."""
+    """Return the first line of the command's output, and a fault if the command failed. An empty command has no output."""
     if not command:
         return "", ""
     try:

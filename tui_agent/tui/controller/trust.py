@@ -1,7 +1,7 @@
-"""Trust in the configuration files of a folder: asked for before any of them is used, and shown again by `/trust`.
+"""Trust in the configuration files of a folder: the user is asked before any file is used, and `/trust` asks again.
 
-Invariant: the engine process started in advance uses none of these files; once they are trusted, a new engine replaces
-it before a session is open.
+Invariant: the engine process started in advance uses none of these files. Once the files are trusted, a new engine
+replaces that process before a session is open.
 """
 
 import asyncio

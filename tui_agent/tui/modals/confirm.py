@@ -19,7 +19,7 @@ from tui_agent.tui.widgets.sheet import Sheet
 class Confirm(Sheet[bool]):
     """Sheet with a yes/no question; the result is True for yes.
 
-    `yes` is the confirming action and its label, `no` the label of the other answer; `level` colours the bar.
+    `yes` is the action that answers yes, and its label. `no` is the label of the other answer. `level` colours the bar.
     """
 
     has_grace_period = True

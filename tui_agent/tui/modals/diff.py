@@ -46,7 +46,7 @@ class Stop(NamedTuple):
 
 
 class DiffSheet(Viewer):
-    """The diffs of the files that `read_files` returns; `empty` is shown if there are none."""
+    """The diffs of the files that `read_files` returns. If there are no files, the text `empty` is shown."""
 
     key_methods = {"diff_file": "go_to_file", "diff_hunk": "go_to_hunk", "diff_revert": "revert"}
 
@@ -399,7 +399,7 @@ def _mark(facts: Facts, chosen: bool) -> Part:
 
 
 def _gutter(facts: Facts, chosen: bool, first: bool) -> Strip:
-    """Return the two cells before a row of a hunk: a mark or a rail (vertical line) if it is chosen, else blanks."""
+    """Return the two cells before a row of a hunk: a mark or a vertical line if the hunk is chosen, otherwise blanks."""
     symbols = facts.looks.symbols
     text = f"{symbols.chosen if first else symbols.rail} " if chosen else "  "
     return row(MARK_CELLS, [(text, facts.style("accent"))], fill=facts.style(), margin=0)

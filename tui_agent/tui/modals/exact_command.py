@@ -1,9 +1,9 @@
 """A command exactly as it runs, in rows from which every character can be reconstructed.
 
-Invariant: nothing is left out, shortened or invisible. An invisible character is drawn as a sign (`<U+202E>`,
-`<tab>`, `<40 blanks>`, `<300 line breaks>`), and so is a `<` that would look like the start of a sign. Only the last
-row of a line may end with a blank. If there are several lines, each is numbered, which distinguishes a wrapped row
-from a new line.
+Invariant: nothing is left out, shortened or invisible. An invisible character is drawn as a sign (`<U+202E>`, `<tab>`,
+`<40 blanks>`, `<300 line breaks>`), and so is a `<` that would look like the start of a sign. Only the last row of a
+line may end with a blank. If there are several lines, each line has a number, so that wrapped rows and new lines can be
+told apart.
 """
 
 import re

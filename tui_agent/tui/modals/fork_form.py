@@ -105,12 +105,12 @@ class ForkDraft:
         return {"change": self.change, "workplace": self.workplace}.get(line) or self.value
 
     def turn(self, line: str, direction: int) -> None:
-        """On a line of the form, select the option after (`direction` 1) or before (-1) the current one."""
+        """Select the option after (`direction` 1) or before (-1) the current option of a line of the form."""
         options = [value for value in self.options(line) if self.can_work_in(value)]
         self.choose(line, options[(options.index(self.present(line)) + direction) % len(options)])
 
     def choose(self, line: str, value: str) -> None:
-        """On a line of the form, select the option `value` if it is possible."""
+        """Select the option `value` on a line of the form, if that option is possible."""
         if line == "change":
             self.change = next((change for change in self.changes if change == value), self.change)
         elif line == "workplace" and self.can_work_in(value):

@@ -27,7 +27,7 @@ class KeyCheck(NamedTuple):
 class KeyCapture(Sheet[list[str]]):
     """Sheet that shows the keys that the user presses.
 
-    If `action` is given, the result is the action's new keys, one for each of its choices.
+    If `action` is given, the result is the action's new keys: one key for each alternative of the action.
     """
 
     scope: ClassVar[Scope] = "keys"

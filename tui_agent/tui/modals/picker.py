@@ -1,7 +1,7 @@
 """A list from which the user chooses one item: type to filter, arrows or a click to select, Enter to choose.
 
-Invariant: the list is only data, and returns the value of the chosen item. Esc returns None; the caller then undoes any
-preview.
+Invariant: the list only shows items; its result is the value of the chosen item, or None after Esc. After Esc, the
+caller undoes any preview.
 """
 
 import re
@@ -47,7 +47,7 @@ class Item:
 
 
 def _pattern_of(words: Sequence[str]) -> re.Pattern[str]:
-    """Return a pattern that matches each of these words at the beginning of a word."""
+    """Return a pattern that matches any word that begins with one of `words`."""
     return re.compile(f"(?<![^\\W_])(?:{'|'.join(map(re.escape, words))})", re.IGNORECASE)
 
 

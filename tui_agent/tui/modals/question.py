@@ -136,7 +136,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         return (self.on_words or is_text) and super().type_key(key, character)
 
     def answer_number(self, number: int) -> bool:
-        """Give the answer with this index (from 0); return False if it does not exist or the user is typing."""
+        """Give the answer with this index (from 0); return False if there is no such answer, or if the user is typing."""
         if self.on_words or number >= len(self.options):
             return False
         self.chosen = number

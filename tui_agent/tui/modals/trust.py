@@ -217,7 +217,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def use(self) -> None:
-        """Give the answer in the selected row, or show the file in it."""
+        """Give the selected answer or, if a file is selected, show the file."""
         if self.chosen < len(self.entries):
             self.look_inside()
         elif self.choices and self.choices[self.chosen - len(self.entries)].offered:

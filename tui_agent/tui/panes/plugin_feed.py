@@ -130,7 +130,7 @@ class PaneFeed:
             self._open(name)
 
     def open_page(self, name: str) -> None:
-        """Set the pane whose page is open, which is then kept up to date; empty if no page is open."""
+        """Keep the pane up to date, because a page shows it; if `name` is empty, no page is open."""
         self.page = name
         self._open(name)
 

@@ -40,7 +40,8 @@ def policy_role(name: str) -> Role:
 def policy_words(name: str, *, unconfined: bool = False, program: str = "") -> str:
     """Return a short description of the policy `name`.
 
-    `unconfined` means that commands run without a sandbox; `program` is the agent if it is a program.
+    `unconfined` means that commands run without a sandbox. `program` is the agent's name if the agent is an external
+    program.
     """
     if program:
         return f"{program} {PROGRAM_RULES.get(name, '')}"

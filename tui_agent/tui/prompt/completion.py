@@ -109,9 +109,10 @@ def _loosens(command: str, policy: str) -> bool:
 def command_candidates(
     query: str, actions: Sequence[Action], *, running: bool, policy: str = "ask"
 ) -> list[Candidate]:
-    """Return the slash commands and then the aliases that begin with the query or, if there are none, contain it.
+    """Return the slash commands and aliases that begin with the query, commands first.
 
-    A bare slash lists no aliases. `policy` is the current policy.
+    If there are none, return the slash commands that contain the letters of the query in order. A bare slash lists no
+    aliases. `policy` is the current policy.
     """
     scored: list[tuple[int, str, Action]] = []
     for action in actions:

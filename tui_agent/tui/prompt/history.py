@@ -13,7 +13,7 @@ MAX_MESSAGE_LENGTH = 8_000
 
 
 class History:
-    """The user's earlier messages, oldest first. The text being written is kept while the user browses them."""
+    """The user's earlier messages, oldest first. While the user browses these, the unsent text is kept."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path

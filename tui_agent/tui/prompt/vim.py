@@ -30,7 +30,7 @@ _MOVES = {
 
 
 class Vim:
-    """The mode (insert or normal) and the pending operator of the vim keys in one editor."""
+    """The state of the vim keys in one editor: the mode (insert or normal) and the pending operator."""
 
     def __init__(self) -> None:
         self.mode: Literal["insert", "normal"] = "insert"

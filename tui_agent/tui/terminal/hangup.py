@@ -21,9 +21,9 @@ STATUS = 129
 
 
 def end_for_sure(status: int) -> threading.Timer:
-    """Start a timer that ends this process after `STALLED_S` seconds, whatever it is blocked on.
+    """Start a timer that ends this process after `STALLED_S` seconds, even if the process is blocked.
 
-    Cancel the timer if it is not needed.
+    Cancel the timer if the process ends earlier.
     """
     timer = threading.Timer(STALLED_S, os._exit, (status,))
     timer.daemon = True

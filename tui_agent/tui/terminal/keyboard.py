@@ -55,14 +55,14 @@ class BackgroundReported(Message):
 
 
 class TypingBurst(Message):
-    """Message that is posted before the keys of a text that arrived in one read.
+    """Message that is posted before the keys of a text that one read returned.
 
     Such keys come from a paste without marks, not from a person, so they must not answer a question.
     """
 
 
 def is_dark_colour(colour: str) -> bool | None:
-    """Return True if a colour such as `rgb:1c1c/1c1c/1c1c` or `#1c1c1c` is dark; None if it is not a colour."""
+    """Return True if a colour such as `rgb:1c1c/1c1c/1c1c` or `#1c1c1c` is dark; None if the text is not a colour."""
     match = re.fullmatch(r"rgba?:(\w{1,4})/(\w{1,4})/(\w{1,4})(?:/\w{1,4})?|#(\w\w)(\w\w)(\w\w)", colour)
     parts = [part for part in match.groups() if part] if match is not None else []
     try:

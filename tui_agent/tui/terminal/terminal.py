@@ -85,7 +85,7 @@ class Terminal:
         self._write("\x07")
 
     def _notify_desktop(self, title: str, text: str) -> bool:
-        """Show a desktop notification without waiting for the program that does it; return False if there is none."""
+        """Show a desktop notification without waiting for the program; return False if there is no such program."""
         script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
         is_mac = sys.platform == "darwin"
         words = ("osascript", "-e", script) if is_mac else ("notify-send", "--app-name=tui-agent", "--")

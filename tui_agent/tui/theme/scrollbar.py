@@ -1,4 +1,7 @@
-"""The transcript's scrollbar: a thumb without a track, drawn with half cells. Invariant: one column wide."""
+"""The transcript's scrollbar: a thumb without a track, drawn with half cells.
+
+Invariant: the scrollbar is one column wide.
+"""
 
 from typing import ClassVar, Final
 

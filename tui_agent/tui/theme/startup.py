@@ -131,7 +131,7 @@ def colour_mode(environ: Mapping[str, str]) -> ColourMode:
 
 
 def has_256_colours(environ: Mapping[str, str]) -> bool:
-    """Return True if the terminal has 256 colours. Each theme colour is then replaced by the nearest of them."""
+    """Return True if the terminal has only 256 colours. Each theme colour is then replaced by the nearest of the 256."""
     wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
     is_named = environ.get("TERM", "").rpartition("-")[2] in ("256color", "kitty")
     return wanted == "256" or (wanted == "auto" and not _is_true_color(environ) and is_named)
@@ -148,7 +148,7 @@ def guess_theme(environ: Mapping[str, str]) -> str:
 
 
 def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the theme folders: that of the bundled themes, then the user's, whose themes take precedence."""
+    """Return the folders of themes: first the bundled themes, then the user's themes, which take precedence."""
     return bundled_folder(), config_folder(environ) / "themes"
 
 

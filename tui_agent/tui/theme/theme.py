@@ -199,8 +199,8 @@ def discover(
 ) -> tuple[dict[str, ThemeFile], list[ConfigError]]:
     """Load all themes in these folders and of plugins; return the themes by name, and a list of errors.
 
-    Never raises. Later folders take precedence. A plugin's theme replaces no other theme; an error in it names the
-    plugin.
+    Never raises. Later folders take precedence. A plugin's theme never replaces another theme; the error of a plugin's
+    theme names the plugin.
     """
     themes: dict[str, ThemeFile] = {}
     faults: list[ConfigError] = []
