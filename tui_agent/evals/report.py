@@ -42,11 +42,11 @@ FIGURES: Final = {
     "context_compression_count": "summaries of the context",
     "context_budget_reduced_count": "sections reduced to their budget",
     "context_budget_dropped_blocks": "blocks dropped from sections",
-    "compression_ratio": "share of output sent to models",
-    "repomap_uses": "uses of the map",
-    "repomap_injections": "requests with the map",
+    "compression_ratio": "share of tool output sent to models",
+    "repomap_uses": "uses of the repository map",
+    "repomap_injections": "requests with the repository map",
     "memory_updates": "memory updates",
-    "first_target_read_part": "part of the first target read",
+    "first_target_read_part": "first part that reads a target file",
 }
 """The figures of a report, with their labels. The names are those of `MetricsView`."""
 _WITHOUT_SUM: Final = ("context_peak_tokens", "compression_ratio", "first_target_read_part")

@@ -144,7 +144,7 @@ def _figures(report: Report) -> Section:
         for figure in report.figures
         if any(value.cells for value in figure.arms.values())
     ]
-    sentence = "Median of the cells and, after the slash, their sum."
+    sentence = "Before the slash: the median of the cells. After the slash: their sum."
     return Section("Figures", (sentence,), ("", *report.arms), tuple(rows))
 
 

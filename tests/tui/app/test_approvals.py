@@ -430,4 +430,6 @@ async def test_the_question_about_a_second_run_with_files_has_its_own_title() ->
     asked = request(effects=(RunEffect(script="make"),), target="make")
     async with open_app(golden("night_shift")) as driven:
         await ask(driven, asked.model_copy(update={"rerun": "with_files", "reason": "It needs .env."}))
-        assert "Run it again with the hidden files?" in driven.text() and "It needs .env." in driven.text()
+        assert (
+            "Run it again with access to hidden files?" in driven.text() and "It needs .env." in driven.text()
+        )

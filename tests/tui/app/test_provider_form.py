@@ -73,7 +73,7 @@ async def test_ones_own_server_is_asked_for_its_address_first_and_needs_no_key(s
         await open_form(driven, "http://")
         text = driven.text()
         assert text.index("Required, such as http://localhost:8000/v1") < text.index("such as qwen3-coder")
-        assert "Set up your own server" in text and "Only if the server asks for one." in text
+        assert "Set up your own server" in text and "Only if the server asks for a key." in text
         await driven.type("127.0.0.1:9/v1")
         await driven.press("enter")
         await driven.type("qwen3")

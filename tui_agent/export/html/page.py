@@ -86,7 +86,7 @@ def _bar(page_rows: Sequence[Row]) -> Safe:
             type="button",
             data_filter=tag,
             aria_pressed="false",
-            title=f"show only these ({number})",
+            title=f"show only these rows (key {number})",
         )
         for number, (tag, label) in enumerate(FILTERS.items(), 1)
     ]
@@ -95,7 +95,9 @@ def _bar(page_rows: Sequence[Row]) -> Safe:
         "nav",
         element("div", *chips, class_="chips", role="group", aria_label="Filters"),
         element("div", search, element("output", id="found"), class_="find"),
-        element("button", "Open all", type="button", id="unfold", title="expand or collapse everything (o)"),
+        element(
+            "button", "Open all", type="button", id="unfold", title="expand or collapse everything (key o)"
+        ),
         class_="bar",
     )
 

@@ -181,13 +181,13 @@ def resume(context: AppContext, argument: str) -> None:
 def pause(context: AppContext, argument: str) -> None:
     """Pause the running turn, or continue a paused one."""
     if not context.is_running:
-        context.app.say("No turn is running. /pause pauses one before its next call.")
+        context.app.say("No turn is running. /pause pauses a turn before its next call.")
     elif context.state.agent_state == "paused":
         context.submit(Resume())
     else:
         if context.state.state_reason != PAUSE_PENDING:
             context.submit(Pause())
-        context.app.say("The turn pauses after this call. /resume cancels the pause.")
+        context.app.say("The turn will pause after the current call. /resume cancels the pause.")
 
 
 def rename(context: AppContext, argument: str) -> None:
@@ -226,7 +226,9 @@ def _queued_message(context: AppContext, argument: str, *, newest: bool) -> User
         return queue[-1 if newest else 0]
     if argument.isdecimal() and 1 <= int(argument) <= len(queue):
         return queue[int(argument) - 1]
-    context.app.say(f"No queued message {clean_line(argument)[:20]}; there are {len(queue)}.", "warning")
+    context.app.say(
+        f"There is no queued message {clean_line(argument)[:20]}; the queue has {len(queue)}.", "warning"
+    )
     return None
 
 

@@ -453,7 +453,7 @@ class Chat:
         return True
 
     def entry_at(self, seq: int) -> Entry | None:
-        """Return the transcript entry that the event `seq` started; if it started none, return the entry before it."""
+        """Return the entry that the event `seq` started; if there is none, return the entry before that event."""
         index = index_of_event(self.entries, seq)
         return self.entries[index] if index >= 0 else None
 

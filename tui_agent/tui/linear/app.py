@@ -96,7 +96,7 @@ class Linear:
         self._unfinished_lines: dict[str, str] = {}
         """The incomplete last line of each streamed answer, by request id."""
         self._unmapped = False
-        """True after the notice that the repository map is missing."""
+        """True once the notice about a missing repository map was printed."""
         self.under_way = False
         """True from sending a message until its turn starts; a message sent meanwhile steers that turn."""
 

@@ -44,7 +44,7 @@ class NumberedCommand(NamedTuple):
 
 _RERUN_QUESTIONS = {
     "outside": "Run it again outside the sandbox?",
-    "with_files": "Run it again with the hidden files?",
+    "with_files": "Run it again with access to hidden files?",
 }
 
 

@@ -152,7 +152,7 @@ class ProviderForm(Form[Provider | None]):
             return f"Leave it empty to use {self._variable}."
         vendor = PROVIDERS.get(self.vendor)
         if self.vendor == OWN_SERVER or (vendor is not None and not vendor.key_variables):
-            return "Only if the server asks for one."
+            return "Only if the server asks for a key."
         return "Required."
 
     @property

@@ -121,5 +121,5 @@ def warn_newest_only(context: AppContext, facts: Facts) -> None:
     """Add a warning if the figures cover only the newest part of the session, because the rest is not loaded yet."""
     progress = context.sessions.load_progress
     if progress:
-        facts.text(f"Counts only the newest part of the session: {progress}.", "warning")
+        facts.text(f"These figures cover only the newest part of the session: {progress}.", "warning")
         facts.gap()
