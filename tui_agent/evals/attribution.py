@@ -130,7 +130,10 @@ def judge(
 
 
 def _find_cause(conduct: Conduct) -> tuple[str, str]:
-    """Return the category of a failure and the end of a sentence that explains it, judging by the agent's last calls."""
+    """Return the category of a failure, judging by the agent's last calls.
+
+    Also return the end of a sentence that explains the failure.
+    """
     statuses = conduct.last_statuses
     ends = set(statuses.values())
     if ends == {"denied"}:

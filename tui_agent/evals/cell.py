@@ -168,7 +168,6 @@ class _Trial:
             )
 
     async def run(self) -> CellResult:
-        """Run the session and the checks; return the result."""
         config_error: ConfigError | None = None
         async with anyio.create_task_group() as writers:
             try:
@@ -286,7 +285,6 @@ class _Trial:
         return describe_results(results)
 
     def _conclude(self, session: Session, outcome: Outcome, results: CheckResults) -> None:
-        """Judge the case, and record the results in the session."""
         self._results, self._is_concluded = results, True
         is_latched = self._winner is not None
         if self._winner is not None and self._writer is not None:

@@ -151,7 +151,7 @@ class _Freezer:
         self.case.notes.append(f"Your message during turn {number} is not sent again.")
 
     def _close_turn(self, turn: Turn) -> None:
-        """Make the replayed turn end after the same calls as the recorded turn, even if that turn was interrupted."""
+        """Make the replayed turn end after the same calls as the recorded turn, even if that was interrupted."""
         last = self._answers[-1]
         open_calls = {
             call.call_id

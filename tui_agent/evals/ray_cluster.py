@@ -158,7 +158,7 @@ def _moved_entries(run: Path) -> Iterator[Path]:
 
 
 def _pack_case(case: Case) -> tuple[str, bytes]:
-    """Pack a case and the files that it names; return the path of the case's file in the archive, and the archive."""
+    """Pack a case and the files that it names. Return the path of the case's file in the archive, and the archive."""
     names = [case.fixture, case.recording]
     names += case.expected.files.values() if case.expected is not None else ()
     names += (case.harbor.tests,) if case.harbor is not None else ()

@@ -47,7 +47,10 @@ def _write_files(files: dict[str, str], target: Path) -> None:
 
 
 def _copy_as_container(case: Case, fixture: Path, target: Path) -> None:
-    """Copy the files that the Dockerfile copies to the working directory, or the whole folder if it copies none."""
+    """Copy the files that the Dockerfile copies to the working directory.
+
+    If the Dockerfile copies no files there, copy the whole folder.
+    """
     assert case.harbor is not None
     root = fixture.resolve()
     for source, place in case.harbor.copies:

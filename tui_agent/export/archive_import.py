@@ -170,9 +170,9 @@ def _check_log(log: Path, archive: Path) -> None:
 
 
 async def _import_checkpoints(folder: Path) -> str:
-    """Create the checkpoint store of an imported session. Return the reason if that fails, else an empty string.
+    """Create the checkpoint store of an imported session; return an empty string, or the reason why that failed.
 
-    An import without checkpoints succeeds, because the conversation is useful without them.
+    Without the store the import still succeeds, because the conversation is useful by itself.
     """
     bundle = folder / BUNDLE
     if not bundle.exists():

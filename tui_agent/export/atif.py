@@ -32,8 +32,6 @@ SCHEMA_VERSION: Final = "ATIF-v1.7"
 
 @dataclass
 class _AgentTrajectory:
-    """The trajectory of one agent, while it is built."""
-
     name: str
     model: ModelInfo | None = None
     entries: list[dict[str, Any]] = field(default_factory=list)

@@ -221,7 +221,7 @@ def _write_lines(folder: Path, session: Path) -> bool:
 
 
 def _select_lines(columns: Mapping[str, str]) -> str:
-    """Return a SELECT statement that reads lines of JSON from the file given as its parameter.
+    """Return a SELECT statement that reads a file with one JSON object per line; the statement's parameter is the file.
 
     Times in the file are seconds in UTC.
     """

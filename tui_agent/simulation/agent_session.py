@@ -153,7 +153,7 @@ class AgentSession:
                 return
 
     async def _handle(self, event: Envelope, command: CommandId) -> None:
-        """Answer a permission request or question; raise the error if the session refused `command`."""
+        """Answer a permission request or a question. If the session refused `command`, raise the error."""
         match event.payload:
             case PermissionRequested() as request if self._respondent is not None:
                 self._submit(await self._respondent.decide(request, describe_request(request)))

@@ -163,7 +163,6 @@ class _Run:
     async def play_user(
         self, settings: UserAgentSettings, caller: ModelCaller, orchestrator: Orchestrator
     ) -> FinishedRun:
-        """Play a session with a simulated user."""
         self._tree = orchestrator.tree
         self._user = SimulatedUser(
             caller, settings, self._simulation.profile, orchestrator, self._history, self._record

@@ -91,7 +91,10 @@ class SimulatedUser:
         self._record(message)
 
     async def _ask(self, parse: Callable[[str], Answer]) -> Answer:
-        """Return the model's answer as parsed by `parse`. An answer in a wrong form is sent back with the reason."""
+        """Return the model's answer as parsed by `parse`.
+
+        If `parse` rejects the answer, send it back to the model with the reason, and ask again.
+        """
         error = ""
         for _ in range(self._settings.limits.max_format_errors):
             messages = self._orchestrator.conversation(self._history, self._opening)

@@ -47,7 +47,7 @@ def parse_action(answer: str) -> UserAction:
 
 
 def _block_end(lines: list[str]) -> int:
-    """Return the index of the line that closes the block opened by the first line. Blocks may be nested."""
+    """Return the index of the line that closes the block that the first line opens. Blocks may be nested."""
     depth = 0
     for index, line in enumerate(lines):
         mark = line.strip()
@@ -75,7 +75,6 @@ def parse_tagged(answer: str, tag: str) -> str:
 
 
 def _split_at_tag(text: str, tag: str) -> tuple[str, str]:
-    """Return the text inside the tag, and the text after the tag."""
     _, opened, rest = text.partition(f"<{tag}>")
     inside, closed, after = rest.partition(f"</{tag}>")
     if not opened or not closed:

@@ -67,7 +67,10 @@ def find_progress(trace: AgentTrace) -> tuple[ProgressPoint, ...]:
 
 
 def _count_tests(call: EnvoiCall) -> tuple[int, int, bool]:
-    """Return the number of passed tests, the number of tests, and True if all passed. A run without counts is one test."""
+    """Return the number of passed tests, the number of tests, and True if all passed.
+
+    A run that states no counts counts as one test.
+    """
     is_solved = call.status_code == 0 and call.error is None
     result = call.result
     if result is None or result.total < 0:

@@ -235,7 +235,7 @@ def choose_theme(context: AppContext, argument: str) -> None:
 def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
     """Return the name of a theme if `word` is `dark` or `light`; otherwise an empty string.
 
-    The default theme comes first if its brightness matches.
+    If the default theme has this brightness, return its name.
     """
     wanted = {"dark": True, "light": False}.get(word)
     names = [name for name in (DEFAULT_THEME, *themes) if name in themes and themes[name].dark is wanted]

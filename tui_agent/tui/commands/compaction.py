@@ -33,7 +33,6 @@ def compact(context: AppContext, argument: str) -> None:
 
 
 def _show_list(context: AppContext) -> None:
-    """Open a list of the summarised messages at once, and fill it when the session has been read."""
     view = CompactedView((), None)
 
     def choose(value: str) -> None:

@@ -194,7 +194,6 @@ class _Columns(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Width in cells of all columns, without the reason at the end of a row."""
         bar = self.bar + 3 if self.bar else 0
         return self.name + 8 + 8 * self.share + 9 * self.budget + bar + 13 * self.state
 

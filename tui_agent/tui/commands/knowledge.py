@@ -140,7 +140,6 @@ def _draw_working_memory(context: AppContext, facts: Facts) -> None:
 
 
 def _draw_change(facts: Facts, title: str, line: str) -> None:
-    """Add a changed file with its line counts, `src/a.py +4 -1`."""
     path, added, removed = line.rsplit(" ", 2)
     counts = format_line_changes(int(added), -int(removed), facts.looks.symbols.minus)
     shown = [part(f"  {words}", facts.style(role)) for words, role in counts]

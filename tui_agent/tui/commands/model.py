@@ -149,7 +149,6 @@ def _open_form(
 
 
 async def _test_model(context: AppContext, form: ProviderForm, given: Provider) -> None:
-    """Send the model one short question with the typed key, and show the answer in the form."""
     ask = context.ask_with_key(key_variable(given.vendor), given.key) if given.key else context.ask
     address = ["--base-url", given.base_url] if given.base_url else []
     words = (

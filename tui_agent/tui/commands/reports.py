@@ -83,7 +83,6 @@ def _session_rows(context: AppContext) -> list[tuple[str, str]]:
 
 
 def _plain_report(context: AppContext, checks: Sequence[tuple[str, str, str, str]]) -> str:
-    """Return the report as text to copy."""
     sections: list[tuple[str, list[tuple[str, str]]]] = [
         (title, [(name, f"{message} {advice}") for found, name, message, advice in checks if found == state])
         for state, title, _, _ in _groups(context)

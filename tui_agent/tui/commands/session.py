@@ -107,10 +107,10 @@ def _rename(context: AppContext, name: str) -> None:
 
 
 async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
-    """Return (id, error) for the session whose id begins with `argument`.
+    """Return the session id that begins with `argument`, and an error text.
 
-    The id is empty if there is no such session, or more than one. The error is empty unless the search failed or there
-    is more than one.
+    The id is empty if no session or several sessions match. The error text says that several match, or that the search
+    failed; otherwise it is empty.
     """
     if len(argument.split()) != 1:
         return "", ""

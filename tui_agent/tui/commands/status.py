@@ -115,7 +115,6 @@ def _describe_instructions(context: AppContext) -> str:
 
 
 def _describe_agent(context: AppContext) -> str:
-    """Return the agent's name, and the numbers of its tools, plugins and skills."""
     views, settings = context.views, context.state.settings
     plugins = views.plugins.values()
     failed = sum(isinstance(plugin, PluginFailed) for plugin in plugins)

@@ -148,7 +148,6 @@ class PaneUpdater:
             self._app.terminal.notify(title, view.word)
 
     def _has_resources(self) -> bool:
-        """Return True if an MCP server offers resources, which prompts can mention."""
         loaded = (each for each in self._host.views.plugins.values() if isinstance(each, PluginLoaded))
         return any(offer.startswith(RESOURCES) for each in loaded for offer in each.contributions)
 

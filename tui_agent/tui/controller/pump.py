@@ -148,7 +148,7 @@ class Pump:
 
     @contextmanager
     def _errors_reported(self) -> Iterator[None]:
-        """Pass an error in the block to `report_error`, or raise it if `report_error` is None."""
+        """Pass an error raised in the block to `report_error`; if `report_error` is None, raise the error."""
         try:
             yield
         except Exception as error:

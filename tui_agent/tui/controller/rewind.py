@@ -132,7 +132,7 @@ class RewindActions:
         return f"before “{fit(_line(entry), TITLE_CELLS, self._host.app.looks.symbols.ellipsis)}”"
 
     def _message_items(self) -> list[Item]:
-        """Return rows for the messages, newest first, and a last row if older messages have not been read yet."""
+        """Return a row for each message, newest first; the last row says if older messages have not been read yet."""
         now = self._host.app.clock()
         items = [
             Item(str(entry.seq), _line(entry), right=f"{format_elapsed(now - entry.time)} ago")
@@ -221,7 +221,6 @@ class RewindActions:
         host.app.push_screen(picker, choose)
 
     def _sent_messages(self) -> list[UserEntry]:
-        """Return the sent messages of the current branch, oldest first."""
         entries = self._host.views.transcript.view().entries
         return [entry for entry in entries if isinstance(entry, UserEntry) and entry.state == "sent"]
 

@@ -169,8 +169,8 @@ class SessionSwitcher:
     async def _show_end(self, session: AppSession) -> tuple[Views | None, BackgroundFold | None]:
         """Show the end of a long session at the app's start, before the engine has loaded the session.
 
-        Return the views of the session's end, if a summary of the log is stored, and the background fold, if the
-        session is very long.
+        Return the views of the session's end if a summary of the log is stored, otherwise None. Also return the
+        background fold if the session is very long, otherwise None.
         """
         stored = await session.wait_until_readable()
         if stored is None or stored.last_seq < LONG or self._host.session is not None:

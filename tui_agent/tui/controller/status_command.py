@@ -62,7 +62,7 @@ class StatusCommand:
         }
 
     async def _follow(self) -> None:
-        """Run the command again and again until its output is for the newest facts."""
+        """Run the command, and repeat it while the session's facts change."""
         done: tuple[str, str] | None = None
         try:
             while done != self._wanted:

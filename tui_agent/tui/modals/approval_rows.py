@@ -67,7 +67,7 @@ def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[
 
 
 def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> tuple[Sequence[Strip], int]:
-    """Return at most `room` rows: the first, a row that counts the hidden rows, and the last.
+    """Return the first of `rows`, a row that counts the hidden rows, and the last ones: at most `room` rows.
 
     Also return the number of hidden rows.
     """

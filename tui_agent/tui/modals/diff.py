@@ -96,7 +96,6 @@ class DiffSheet(Viewer):
         await self._compare()
 
     async def _compare(self) -> None:
-        """Compare the files that are drawn, unless that was done before."""
         shown = self._page
         for file in shown:
             if file.path not in self._comparisons:
@@ -259,7 +258,6 @@ class DiffSheet(Viewer):
         )
 
     def _choose(self, index: int) -> None:
-        """Choose the change with this index, and scroll to it."""
         stop = self._stops[index]
         self._chosen, self._message = (stop.file.path, stop.hunk), ("", "t2")
         self.redraw()

@@ -117,9 +117,9 @@ def wrap_exactly(line: str, room: int) -> list[str]:
 
 
 def _break_point(head: str) -> int:
-    """Return the length of the part of `head` that stays on the row.
+    """Return the number of characters of `head` that stay on the row.
 
-    If there are blanks in the second half of `head`, the part ends before these.
+    If the second half of `head` has blanks, the row ends before the last blanks.
     """
     near = head.rfind(" ", len(head) // 2)
     bare = len(head[: near + 1].rstrip(" ")) if near >= 0 else 0
@@ -148,7 +148,6 @@ def command_rows(
 
 
 def _with_signs(piece: str, pen: Pen, *, bold: bool) -> list[Part]:
-    """Draw a piece of a command, with signs such as `<tab>` in their own colour."""
     return [
         pen.part(text, "warning") if index % 2 else pen.part(text, bold=bold)
         for index, text in enumerate(_SIGN.split(piece))

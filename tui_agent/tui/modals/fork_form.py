@@ -221,7 +221,10 @@ class ForkForm(Form[ForkRequest | None]):
         return [pen.line(width, [*self.label(pen, "To"), model])]
 
     def _text_rows(self, field: Field, hint: str, pen: Pen, width: int) -> list[Strip]:
-        """Draw a text that the user can type. A text of several lines is only displayed; the user's editor edits it."""
+        """Draw a text that the user can type.
+
+        A text of several lines cannot be edited in the form, but in the user's editor.
+        """
         if "\n" not in field.text:
             return [self.field_row("To", field, pen, width, hint)]
         pieces = wrap(clean(field.text), width - self.label_cells - 3)

@@ -197,7 +197,6 @@ class KeyboardDriver(LinuxDriver):
                 self._take(parser.feed(text) if (text := decode(read(self.fileno, 4096), True)) else ())
 
     def _take(self, messages: Iterable[Message]) -> None:
-        """Send the messages of one read to the app."""
         messages = tuple(messages)
         if sum(isinstance(message, Key) and message.is_printable for message in messages) > 1:
             self.process_message(TypingBurst())
