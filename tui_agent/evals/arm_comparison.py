@@ -94,11 +94,10 @@ class ChangedCase(_Stored):
 
 
 class BaselineResult(_Stored):
-    """The result of comparing a run with a baseline.
+    """The result of comparing a run with a baseline. A case passes if all its cells passed.
 
-    `regressions` are cases of which all cells passed in the baseline, but not all cells passed in the run. `fixed` are
-    cases of which not all cells passed in the baseline, but all cells passed in the run. `not_compared` are cases of
-    the baseline that have no counted cell in the run.
+    `regressions` are cases that passed in the baseline but not in the run; `fixed` are cases that passed in the run but
+    not in the baseline. `not_compared` are cases of the baseline that have no counted cell in the run.
     """
 
     regressions: tuple[ChangedCase, ...]

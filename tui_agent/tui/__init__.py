@@ -1,4 +1,4 @@
 """The full-screen app.
 
-Invariant: uses only the protocol, the views, the configuration and the facade `Session` of the engine.
+Invariant: the app uses only the protocol, the views, the configuration and the facade `Session` of the engine.
 """

@@ -1,7 +1,7 @@
 """Interfaces of the open session and the app, used by commands, screens and modals.
 
-Invariant: protocols only. `SessionController` implements `AppContext`; a module that takes a context never imports the
-controller or the app.
+Invariant: this module contains only protocols. `SessionController` implements `AppContext`; a module that takes a
+context never imports the controller or the app.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Addresses of links, in the form that the app shows and opens.
 
-Invariant: pure. The app opens exactly the address that it shows, with the host in its DNS form (punycode) and with no
-hidden characters. Only a web address that is shown completely can be opened.
+Invariant: all functions are pure. The app opens exactly the address that it shows, with the host in its DNS form
+(punycode) and with no hidden characters. Only a web address that is shown completely can be opened.
 """
 
 import re

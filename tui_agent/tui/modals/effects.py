@@ -1,7 +1,7 @@
 """The effects of a tool call in words, in a fixed order, and a table of the commands in the call and their effects.
 
-Invariant: pure; paths and hosts are never shortened, hidden characters are shown, and unknown effects are called
-unknown.
+Invariant: all functions are pure. Paths and hosts are never shortened, hidden characters are shown, and unknown effects
+are called unknown.
 """
 
 from collections.abc import Sequence

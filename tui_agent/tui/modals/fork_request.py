@@ -1,6 +1,6 @@
 """The point in a session at which a fork begins, and command-line arguments that create a fork.
 
-Invariant: plain data; only this module builds these arguments.
+Invariant: the classes only hold data, and only this module builds these arguments.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The context meter, which shows how full the model's context is, as cells: bar, ticks, colour and words.
 
-Invariant: pure; the same fraction has the same colour and the same words everywhere.
+Invariant: all functions are pure; the same fraction has the same colour and the same words everywhere.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 """Discovery of models that are ready to use: by keys in the environment, servers on this machine, and the demo.
 
-Invariant: connects only to loopback addresses, to each server once, and for at most a second.
+Invariant: this module connects only to loopback addresses, to each server once, and for at most a second.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The panes of plugins as rows: sections of the sidebar, folded until they are opened.
 
-Invariant: pure, except that rows are cached in the pane's state; blocks are drawn by `DrawBlocks`, which makes control
-characters harmless.
+Invariant: all functions are pure, except that they cache rows in the pane's state. Blocks are drawn by `DrawBlocks`,
+which makes control characters harmless.
 """
 
 from collections.abc import Callable, Sequence

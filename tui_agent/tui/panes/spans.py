@@ -2,7 +2,7 @@
 
 A span is a unit of work with a duration: a turn, an iteration, a call of a model or tool, or a subtask.
 
-Invariant: pure; failed and denied spans are hidden only in spans that the user folded.
+Invariant: all functions are pure; failed and denied spans are hidden only in spans that the user folded.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

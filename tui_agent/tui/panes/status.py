@@ -61,7 +61,7 @@ class Status(LinePane):
         self.show()
 
     def set_own_text(self, text: str) -> None:
-        """Show the output of the user's `[status] command` at the end of the line; if it is empty, show the pipeline."""
+        """Show the output of the user's `[status] command` at the end of the line, or the pipeline if `text` is empty."""
         self.own_text = text
         self.show()
 

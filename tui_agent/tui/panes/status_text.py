@@ -1,6 +1,6 @@
 """The text of the status line for a session's state.
 
-Invariant: pure; if a session both waits for the user and runs, it is shown as waiting.
+Invariant: all functions are pure; a session that waits for the user is shown as waiting, even if it also runs.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,7 @@
-"""The todo list as rows. Invariant: pure; the states of items differ in mark and weight, not only in colour."""
+"""The todo list as rows.
+
+Invariant: all functions are pure; the states of items differ in mark and weight, not only in colour.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
 """The trace pane as rows: the newest turn with the work in it, and one row for each older turn.
 
-Invariant: pure; the newest rows are always visible, and only rows that fit are drawn.
+Invariant: all functions are pure; the newest rows are always visible, and only rows that fit are drawn.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Completions of the word at the cursor: slash commands, their arguments, files, folders, symbols.
 
-Invariant: pure; candidates are sorted best first, and each holds exactly the text that it inserts.
+Invariant: all functions are pure. Candidates are sorted best first, and each holds exactly the text that it inserts.
 """
 
 import re

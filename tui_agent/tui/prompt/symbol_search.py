@@ -1,7 +1,7 @@
 """Search for names defined in the workspace, for `@` completion: in the repository map's index, or else with git.
 
-Invariant: at most `MAX_SYMBOLS` names, the likeliest first, sources before tests. This module is loaded when a session
-opens or symbols are searched, not for the first screen.
+Invariant: a search returns at most `MAX_SYMBOLS` names, the likeliest first, sources before tests. This module is
+loaded when a session opens or symbols are searched, not for the first screen.
 """
 
 import asyncio

@@ -55,9 +55,9 @@ class BackgroundReported(Message):
 
 
 class TypingBurst(Message):
-    """Message that is posted before the keys of a text that one read returned.
+    """Message that the next keys are from a text that arrived in one read.
 
-    Such keys come from a paste without marks, not from a person, so they must not answer a question.
+    Such a text comes from a paste without marks, not from a person, so its keys must not answer a question.
     """
 
 
