@@ -207,7 +207,7 @@ class EditorAgent:
     def _find(self, session_id: str) -> EditorSession:
         session = self._sessions.get(session_id)
         if session is None:
-            raise UsageError(f"The session {session_id} is not open.", hint="Load it first.")
+            raise UsageError(f"The session {session_id} is not open.", hint="Load the session first.")
         return session
 
     async def _open(
@@ -306,7 +306,7 @@ def _trust_notice(base: StartupContext) -> str:
         return ""
     return (
         f"Not used, because you have not trusted them yet: {list_first(undecided, 4)}. "
-        f"To see them and decide, run `tui-agent trust` in {base.options.cwd}."
+        f"To see the files and decide, run `tui-agent trust` in {base.options.cwd}."
     )
 
 

@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not (stat.S_ISFIFO(wanted) or stat.S_ISSOCK(wanted)) or stat.S_ISREG(printed):
         raise UsageError(
             f"Only an editor can start this command; it was started {place}.",
-            hint="Add it to the editor's settings: tui-agent acp --help.",
+            hint="To add the command to the editor's settings, see: tui-agent acp --help",
         )
     options = session_options(arguments, client="editor", interactive=True)
     import_module("tui_agent.acp.stdio_server").run_stdio_server(options)

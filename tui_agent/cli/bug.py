@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     write_private(path, text.replace(str(Path.home()), "~"))
     say_result(
         {"path": str(path), "session": None if folder is None else folder.name},
-        f"{path}\nRead it before you share it. Nothing was sent.",
+        f"{path}\nRead the report before you share it. Nothing was sent.",
         as_json=arguments.json,
     )
     return 0
@@ -121,7 +121,7 @@ def _event_lines(records: Sequence[Record]) -> Iterator[str]:
     """Yield the kinds of the newest events, without their content, which is private."""
     counts = Counter(_event_kind(record) for record in records)
     yield f"Newest {len(records)} events: " + ", ".join(f"{count} {kind}" for kind, count in counts.items())
-    yield "\nThe last ones:\n"
+    yield "\nThe last events:\n"
     for record in records[-MAX_LISTED_EVENTS:]:
         yield f"- {record.seq} {_event_kind(record)}"
 

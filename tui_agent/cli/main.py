@@ -170,7 +170,7 @@ def format_error(error: BaseException) -> str:
     if isinstance(error, TuiAgentError):
         text = str(error)
     elif is_output_fault(error):
-        text = f"The output could not be written: {getattr(error, 'strerror', '')}. It is incomplete."
+        text = f"The output could not be written: {getattr(error, 'strerror', '')}. The output is incomplete."
     elif isinstance(error, OSError) and exit_codes.is_place_fault(error):
         text = f"{error.filename} cannot be used: {error.strerror}. Check its permissions and its parent folders."
     else:

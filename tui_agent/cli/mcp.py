@@ -34,7 +34,7 @@ LOGIN_LIMIT_S = 300.0
 NEEDS_LOGIN = "needs login"
 
 NO_SERVERS = "No MCP servers are configured."
-HOW_TO_ADD = "Add one to your config.toml (tui-agent config edit); docs/mcp.md has examples."
+HOW_TO_ADD = "Add a server to your config.toml (tui-agent config edit); docs/mcp.md has examples."
 
 
 def configure(parser: Parser) -> None:
@@ -205,7 +205,7 @@ def _find_server(base: StartupContext, name: str) -> ServerSettings:
         raise UsageError(f"There is no MCP server {name!r}.", hint=f"The servers are: {', '.join(known)}.")
     settings = server_settings(base, server)
     if settings is None:
-        raise UsageError(f"The MCP server {name} is not used: {server.fault or 'it is off'}.")
+        raise UsageError(f"The MCP server {name} is not used: {server.fault or 'the server is off'}.")
     return settings
 
 

@@ -154,7 +154,7 @@ async def ask(client: ModelClient, info: ModelInfo) -> tuple[str, Usage]:
                             raise NoAnswer(fault.kind, _describe_fault(info.profile, fault), hint=fault.hint)
     except TimeoutError as error:
         message = f"{info.profile} did not answer within {PATIENCE_S:.0f} s."
-        raise NoAnswer("timeout", message, hint="Check its base_url.") from error
+        raise NoAnswer("timeout", message, hint="Check the profile's base_url.") from error
     finally:
         await client.aclose()
     if not finished:

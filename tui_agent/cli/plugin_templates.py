@@ -120,14 +120,14 @@ def describe_new_plugin(name: str, kind: str, folder: Path) -> str:
     """Return a text that says which files were created and what to do next."""
     if kind == "mcp":
         return (
-            f"Created {folder}, an MCP server with one tool and its test. Add it to your config.toml:\n\n"
+            f"Created {folder}, an MCP server with one tool and its test. Add the server to your config.toml:\n\n"
             f"[mcp.{name}]\ncommand = {json.dumps(sys.executable)}\n"
             f"args = [{json.dumps(str(folder / 'server.py'))}]\n\n"
-            f"Then check it: tui-agent mcp check {name}"
+            f"Then check the server: tui-agent mcp check {name}"
         )
     return (
-        f"Created {folder}, a plugin with one {kind} and its test. Check it: tui-agent plugins check {folder}\n"
-        f"Try it: tui-agent --plugin-dir {folder}"
+        f"Created {folder}, a plugin with one {kind} and its test. To check the plugin: tui-agent plugins check {folder}\n"
+        f"To try the plugin: tui-agent --plugin-dir {folder}"
     )
 
 

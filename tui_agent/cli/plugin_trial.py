@@ -43,7 +43,9 @@ def try_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:
     for arguments in sample_arguments(schema):
         args = parse_arguments(spec.name, spec.args, schema, arguments)
         if isinstance(args, InvalidArguments):
-            notes.append(f"The tool {spec.name} was not tried: made-up arguments are not valid for it.")
+            notes.append(
+                f"The tool {spec.name} was not tried: made-up arguments are not valid for this tool."
+            )
             continue
         try:
             tool.target(args)
@@ -162,5 +164,5 @@ def run_tests(path: Path) -> tuple[Sequence[str], Sequence[str], str]:
     except subprocess.TimeoutExpired:
         return (f"The plugin's tests did not end within {TESTS_LIMIT_S} s.",), (), ""
     if ran.returncode:
-        return ("Its tests failed:\n" + "\n".join(ran.stdout.splitlines()[-OUTPUT_LINES:]),), (), ""
+        return ("The plugin's tests failed:\n" + "\n".join(ran.stdout.splitlines()[-OUTPUT_LINES:]),), (), ""
     return (), (), next(reversed(ran.stdout.splitlines()), "")

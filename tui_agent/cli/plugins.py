@@ -123,7 +123,7 @@ def new_plugin(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{name!r} is a keyword of Python.", hint="Choose another name.")
     folder = (arguments.cwd or Path.cwd()) / name
     if folder.exists():
-        raise UsageError(f"{folder} already exists.", hint="Choose another name, or remove it.")
+        raise UsageError(f"{folder} already exists.", hint="Choose another name, or remove the folder.")
     folder.mkdir(parents=True)
     for file, text in plugin_files(name, arguments.kind).items():
         (folder / file).parent.mkdir(exist_ok=True)

@@ -20,8 +20,8 @@ from tui_agent.errors import UsageError
 EXAMPLES = """\
 examples:
   tui-agent trust                      list this folder's files that can change what tui-agent does or runs
-  tui-agent trust --yes                use them; ask again when they change
-  tui-agent trust ~/code/shop --no     ignore them; ask again when they change
+  tui-agent trust --yes                use these files; ask again when they change
+  tui-agent trust ~/code/shop --no     ignore the files of a folder; ask again when they change
   tui-agent trust --forget             forget the decision and ask again
   tui-agent trust --list               list all folders with a decision
 """

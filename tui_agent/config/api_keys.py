@@ -128,7 +128,7 @@ def load_keys(path: Path) -> dict[str, str]:
         return {str(name): str(value) for name, value in json.loads(text).items()}
     except (ValueError, AttributeError) as error:
         raise ConfigError(
-            f"{path} is not a JSON table of keys: {error}.", hint="Delete it and enter the keys again."
+            f"{path} is not a JSON table of keys: {error}.", hint="Delete the file, and enter the keys again."
         ) from error
 
 

@@ -44,4 +44,4 @@ def _unquote(raw: str, where: str) -> str:
             unquoted.append(_ESCAPES.get(following, "\\" + following))
         else:
             unquoted.append(character)
-    raise ConfigError(f"{where}: the quote {quote} is not closed.", hint="Close it on the same line.")
+    raise ConfigError(f"{where}: the quote {quote} is not closed.", hint="Close the quote on the same line.")

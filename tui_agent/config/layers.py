@@ -167,7 +167,7 @@ def _project_layer(project: Project, path: Path) -> Tree:
     text = project.files.read_own("config.toml") if project.is_trusted else None
     tree = {} if text is None else parse_config(text, path)
     if refused := refusal_of_settings(tree):
-        raise ConfigError(f"{path}: {refused}.", hint="Set it in your own configuration file.")
+        raise ConfigError(f"{path}: {refused}.", hint="Set the key in your own configuration file.")
     return tree
 
 

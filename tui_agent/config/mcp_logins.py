@@ -96,7 +96,7 @@ def _load(path: Path) -> Login:
     except ValueError:
         login = None
     if not isinstance(login, dict):
-        raise ConfigError(f"{path} is not a login.", hint="Delete it, and log in again.")
+        raise ConfigError(f"{path} is not a login.", hint="Delete the file, and log in again.")
     return login
 
 

@@ -126,7 +126,7 @@ def project_root(cwd: Path, home: Path) -> Path:
             if folder == start:
                 raise ConfigError(
                     f"The folder {folder} cannot be read: {error.strerror}.",
-                    hint="Check its permissions, or choose another folder with --cwd.",
+                    hint="Check the folder's permissions, or choose another folder with --cwd.",
                 ) from error
             break
     return start

@@ -248,7 +248,7 @@ class McpServerTable(Table):
     """One `[mcp.NAME]` of the configuration: an MCP server, with the fields that `.mcp.json` has."""
 
     command: str = Field("", description="The program to start as the server.")
-    args: tuple[str, ...] = Field((), description="Its arguments.")
+    args: tuple[str, ...] = Field((), description="The arguments of the program.")
     env: dict[VariableName, str] = Field(
         default_factory=dict,
         description="Environment variables for the server; `${NAME}` stands for your variable NAME, `${NAME:-x}` for x if NAME is not set.",

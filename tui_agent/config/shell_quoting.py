@@ -99,5 +99,5 @@ def _refuse_places(template: str, position: int) -> None:
     if place is not None:
         raise ConfigError(
             f"{place[0]} cannot be quoted at its place in `{template}`.",
-            hint=f"Move it to a place before {template[position:]}",
+            hint=f"Move {place[0]} to a place before {template[position:]}",
         )

@@ -22,22 +22,22 @@ def read_small(path: Path) -> str | None:
         return None
     except OSError as error:
         raise ConfigError(
-            f"{path} cannot be read: {error.strerror}.", hint="Make it readable for you, or remove it."
+            f"{path} cannot be read: {error.strerror}.", hint="Make the file readable for you, or remove it."
         ) from error
     if content is None:
-        raise ConfigError(f"{path} is not a regular file.", hint="Remove it.")
+        raise ConfigError(f"{path} is not a regular file.", hint="Remove the file.")
     return decode_text(content, path)
 
 
 def decode_text(content: bytes, path: Path) -> str:
     """Decode the bytes of a configuration file. Raises `ConfigError` if they are too many or not UTF-8."""
     if len(content) > MAX_BYTES:
-        raise ConfigError(f"{path} is larger than {MAX_BYTES >> 20} MiB.", hint="Make it smaller.")
+        raise ConfigError(f"{path} is larger than {MAX_BYTES >> 20} MiB.", hint="Make the file smaller.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(
-            f"{path} is not UTF-8 text (byte {error.start}).", hint="Save it as UTF-8."
+            f"{path} is not UTF-8 text (byte {error.start}).", hint="Save the file as UTF-8."
         ) from error
 
 

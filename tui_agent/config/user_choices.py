@@ -55,7 +55,7 @@ def load_choices(data_dir: Path) -> tuple[UserChoices, str]:
     except (ValueError, TypeError, AttributeError, RecursionError):
         return (
             UserChoices(),
-            f"{path} is damaged, so your last choices are not used. Your next choice replaces it.",
+            f"{path} is damaged, so your last choices are not used. Your next choice replaces the file.",
         )
 
 

@@ -51,7 +51,7 @@ def save_value(
             raise TypeError
     except (broken, tomllib.TOMLDecodeError, TypeError, RecursionError) as error:
         line = ".".join(key) + ("" if value is None else f" = {tomlkit.item(value).as_string()}")
-        hint = f"Remove it yourself: {line}" if value is None else f"Write it yourself: {line}"
+        hint = f"Remove the line yourself: {line}" if value is None else f"Write the line yourself: {line}"
         raise ConfigError(f"{path} could not be changed safely.", hint=hint) from error
     if check is not None:
         check(after, path)

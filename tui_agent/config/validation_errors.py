@@ -57,7 +57,7 @@ def describe_error(
         return parts, f"{message}."
     value = details["input"]
     if isinstance(value, Mapping | list | tuple) or location[-1:] == ("[key]",):
-        return parts, f"'{key}': {message}. Correct it."
+        return parts, f"'{key}': {message}. Correct the value."
     return parts, f"'{key}' is {_shorten(value)}: {message}. Correct the value."
 
 

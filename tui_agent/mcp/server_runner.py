@@ -36,7 +36,7 @@ LOGIN_CHECK_S = 2.0
 """Seconds between two checks whether the user has logged in to the server."""
 CHANGE_PAUSE_S = 0.3
 """Seconds to wait after a change of lists, so that a server cannot flood the session with changes."""
-OFF = ". It is off for the rest of this session."
+OFF = ". The server is off for the rest of this session."
 """The end of the error message for a server that is not started again."""
 SDK_MODULE = "tui_agent.mcp.connection"
 

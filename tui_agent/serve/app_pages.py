@@ -23,7 +23,7 @@ SHUTDOWN_S = 3.0
 
 
 class AppPages:
-    """Answers the requests of pages with an app."""
+    """Answers the requests of browser pages that show the app."""
 
     def __init__(self) -> None:
         self._page = Template(_read("page.html"))

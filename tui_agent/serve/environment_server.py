@@ -60,7 +60,7 @@ class EnvironmentServer:
     async def _open(self, request: web.Request) -> web.StreamResponse:
         """Unpack the `tar.gz` archive in the request's body as the workspace of a new session."""
         if len(self._sessions) >= MAX_SESSIONS:
-            return _refusal(429, f"{MAX_SESSIONS} sessions are open. Close one first.")
+            return _refusal(429, f"{MAX_SESSIONS} sessions are open. Close a session first.")
         data = await request.read()
         session_id = secrets.token_hex(8)
         folder = self._parent / session_id

@@ -29,7 +29,7 @@ from tui_agent.wiring.startup_context import load_startup_context
 
 LINGER_S = 60.0
 SpawnSession = Callable[[SessionOptions], RemoteSession]
-SESSION_ENDED = TuiAgentError("The session ended.", hint="Send the request again to open it.")
+SESSION_ENDED = TuiAgentError("The session ended.", hint="To open the session, send the request again.")
 
 
 class HostedSession:

@@ -166,7 +166,7 @@ async def test_a_reload_starts_the_process_again_and_a_plugin_that_is_gone_is_go
         await driven.until(lambda: "tests at 198" in driven.text())
         assert source.closed == closed + 1
         driven.session.feed(PluginUnloaded(plugin="mine"))
-        await driven.until(lambda: "its plugin was removed" in driven.text())
+        await driven.until(lambda: "plugin was removed" in driven.text())
         await driven.press("escape")
         await driven.type("/pane tests")
         await driven.press("enter")

@@ -302,7 +302,7 @@ async def test_deleting_asks_first() -> None:
 async def test_a_session_that_someone_holds_is_not_deleted() -> None:
     async with open_sessions(Programs([told(2, "held", "x", 60, open=True)])) as (driven, _):
         await driven.press("down", "delete")
-        assert "This session is open in another window. Close it there first." in driven.text()
+        assert "This session is open in another window. Close the session there first." in driven.text()
 
 
 async def test_a_session_is_replayed_from_its_log(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_without_a_session_it_still_tells_what_works(home: Path, capsys: pytest.
     assert main(["bug"]) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert "No session is recorded here." in Path(first).read_text()
-    assert second == "Read it before you share it. Nothing was sent."
+    assert second == "Read the report before you share it. Nothing was sent."
 
 
 def test_a_crash_writes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,7 +57,7 @@ def test_what_cannot_be_changed_safely_is_left_alone(tmp_path: Path, text: str) 
     path.write_text(text)
     with pytest.raises(ConfigError) as refused:
         save_plugin_names(path, "plugins_disabled", ("m",))
-    assert refused.value.hint == 'Write it yourself: plugins_disabled = ["m"]'
+    assert refused.value.hint == 'Write the line yourself: plugins_disabled = ["m"]'
     assert path.read_text() == text
 
 

@@ -83,7 +83,7 @@ def test_a_damaged_file_is_no_choices_and_is_reported(tmp_path: Path, text: str)
     assert choices == UserChoices()
     assert (
         fault
-        == f"{tmp_path / FILE_NAME} is damaged, so your last choices are not used. Your next choice replaces it."
+        == f"{tmp_path / FILE_NAME} is damaged, so your last choices are not used. Your next choice replaces the file."
     )
     assert load(tmp_path, text, 'model = "a/b"').model == "a/b"
 

@@ -42,11 +42,11 @@ def fault(tmp_path: Path, tree: object) -> str:
         ),
         (
             {**GOOD, "files": {"../a": ""}},
-            "/bad.json: 'files.\"../a\"': the path leaves the workspace. Correct it.",
+            "/bad.json: 'files.\"../a\"': the path leaves the workspace. Correct the value.",
         ),
         (
             {**GOOD, "files": {"/a": ""}},
-            "/bad.json: 'files.\"/a\"': the path leaves the workspace. Correct it.",
+            "/bad.json: 'files.\"/a\"': the path leaves the workspace. Correct the value.",
         ),
         ({**GOOD, "fixture": "gone"}, "/bad.json, at fixture: the folder /gone was not found."),
         (
@@ -55,7 +55,7 @@ def fault(tmp_path: Path, tree: object) -> str:
         ),
         (
             {**GOOD, "verifier": {}},
-            "/bad.json: 'verifier': give one of command, plugin and environment. Correct it.",
+            "/bad.json: 'verifier': give one of command, plugin and environment. Correct the value.",
         ),
         (
             {**GOOD, "verifier": "python3 check.py"},

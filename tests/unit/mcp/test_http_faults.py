@@ -53,7 +53,7 @@ async def test_a_wrong_answer_is_named(tmp_path: Path, address: str, place: str,
     headers = {"Authorization": "Bearer some-token"}
     settings = ServerSettings("web", url=f"{address}{place}", headers=headers, timeout=20.0)
     async with running(tmp_path, settings) as (runner, _):
-        assert runner.fault == f"{fault}. It is off for the rest of this session."
+        assert runner.fault == f"{fault}. The server is off for the rest of this session."
 
 
 async def test_an_address_where_nothing_listens_is_named(tmp_path: Path) -> None:

@@ -117,11 +117,11 @@ async def test_changed_tools_are_listed_again_with_another_digest(tmp_path: Path
 @pytest.mark.parametrize(
     ("mode", "fault"),
     [
-        ("exits", "it ended with 1: no such option: --mcp. It is off for the rest of this session."),
-        ("dies", "it ended with 1: no database here. It is off for the rest of this session."),
+        ("exits", "it ended with 1: no such option: --mcp. The server is off for the rest of this session."),
+        ("dies", "it ended with 1: no database here. The server is off for the rest of this session."),
         ("floods", "it writes lines to standard output that are not MCP messages: garbage …"),
-        ("long-line", "it wrote a line of more than 16 MB. It is off for the rest of this session."),
-        ("silent", "it did not answer within 1 s. It is off for the rest of this session."),
+        ("long-line", "it wrote a line of more than 16 MB. The server is off for the rest of this session."),
+        ("silent", "it did not answer within 1 s. The server is off for the rest of this session."),
     ],
 )
 async def test_a_server_that_fails_is_named_with_the_reason(tmp_path: Path, mode: str, fault: str) -> None:
@@ -170,7 +170,7 @@ async def test_a_program_that_is_not_there_is_not_tried_again(tmp_path: Path) ->
     settings = ServerSettings("gone", "no-such-program-at-all")
     async with running(tmp_path, settings, (60.0,)) as (runner, _):
         assert runner.fault == (
-            "The program no-such-program-at-all was not found. It is off for the rest of this session."
+            "The program no-such-program-at-all was not found. The server is off for the rest of this session."
         )
 
 

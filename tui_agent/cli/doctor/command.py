@@ -118,7 +118,7 @@ def run_checks(options: SessionOptions) -> Iterator[tuple[str, CheckResult]]:
     path = base.config.paths.user_config
     yield "configuration", ok(str(path) if path.exists() else f"no file (defaults): {path}")
     for path in base.config.ignored_files:
-        yield "trust", note(f"{path} is not used.", "To trust or ignore it: tui-agent trust")
+        yield "trust", note(f"{path} is not used.", "To trust or ignore the file: tui-agent trust")
     for name in CHECKS:
         yield run_check(name, base)
 
@@ -147,7 +147,7 @@ def terminal() -> CheckResult:
     columns, lines = shutil.get_terminal_size()
     colours = os.environ.get("COLORTERM") or os.environ.get("TERM", "unknown")
     if columns < 40 or lines < 8:
-        return bad(f"{columns}×{lines} is too small.", "Enlarge it to at least 40×8.")
+        return bad(f"{columns}×{lines} is too small.", "Enlarge the terminal to at least 40×8.")
     return ok(f"{columns}×{lines}, {colours}")
 
 
@@ -198,7 +198,7 @@ def sessions(base: StartupContext) -> CheckResult:
     session_folder = folder / "sessions"
     if session_folder.exists() and session_folder.stat().st_mode & 0o077:
         return note(
-            f"Other users can read {session_folder}.", f"Restrict it with: chmod 700 {session_folder}"
+            f"Other users can read {session_folder}.", f"To restrict the folder: chmod 700 {session_folder}"
         )
     known = base.store.list()
     used = format_bytes(sum(summary.size_bytes for summary in known))
@@ -212,12 +212,14 @@ def model(base: StartupContext) -> CheckResult:
     config = base.config
     if config.model or config.base_url:
         info = build_model_factory(base).resolve(config.model, config.base_url, config.reasoning_effort)
-        return ok(f"{info.profile} ({info.provider})", "To test it: tui-agent models check")
+        return ok(f"{info.profile} ({info.provider})", "To test the model: tui-agent models check")
     usable = [
         info.profile for info in build_model_factory(base).usable_models() if info.provider != "scripted"
     ]
     if usable:
-        return note(f"No model is set. Available: {', '.join(usable[:6])}.", "Choose one with --model NAME.")
+        return note(
+            f"No model is set. Available: {', '.join(usable[:6])}.", "Choose a model with --model NAME."
+        )
     return note("No model is set and no key was found.", "Set a key, or try: tui-agent demo")
 
 
@@ -247,7 +249,7 @@ def workspace(base: StartupContext) -> CheckResult:
     """Check that the workspace can be read and written."""
     folder: Path = base.options.cwd
     if not os.access(folder, os.R_OK | os.X_OK):
-        return bad(f"{folder} cannot be read.", "Check its permissions.")
+        return bad(f"{folder} cannot be read.", "Check the folder's permissions.")
     if not os.access(folder, os.W_OK):
         return note(f"{folder} cannot be written.", "The agent can only read here.")
     return ok(str(folder))

@@ -27,6 +27,6 @@ def start_detached(folder: RunFolder, arguments: argparse.Namespace) -> int:
         say_json({"run": str(folder.path), "pid": process.pid, "progress": str(progress)})
         return Exit.DONE
     say(f"{folder.path} runs in the background, as process {process.pid}.")
-    say(f"Follow it: tail -f {progress}")
-    say(f"Stop it:   kill -INT {process.pid}")
+    say(f"To follow: tail -f {progress}")
+    say(f"To stop:   kill -INT {process.pid}")
     return Exit.DONE

@@ -45,7 +45,7 @@ def freeze_case(arguments: argparse.Namespace) -> int:
     counts = f"{format_count(frozen.turns, 'turn')}, {format_count(frozen.calls, 'call')}"
     say_result(
         {"session": session.name, "path": str(dest.absolute()), "turns": frozen.turns, "notes": frozen.notes},
-        f"{dest}  {counts}\nRun it: tui-agent eval run {shlex.quote(str(dest))} -m oracle",
+        f"{dest}  {counts}\nTo run the case: tui-agent eval run {shlex.quote(str(dest))} -m oracle",
         as_json=arguments.json,
     )
     return 0

@@ -96,7 +96,7 @@ def _format(arguments: argparse.Namespace) -> str:
     except KeyError:
         raise UsageError(
             f"{arguments.output}: the format is not clear from the ending.",
-            hint=f"Give --format, or one of the endings {', '.join(FORMATS)}.",
+            hint=f"Add --format, or give the file one of the endings {', '.join(FORMATS)}.",
         ) from None
 
 
@@ -123,5 +123,6 @@ def _load_baseline(path: Path) -> Baseline:
         raise ConfigError(f"{path} cannot be read: {describe_fault(error)}.") from error
     except ValidationError as error:
         raise ConfigError(
-            f"{path} is not a baseline: {describe_fault(error)}.", hint="Write one with --save-baseline."
+            f"{path} is not a baseline: {describe_fault(error)}.",
+            hint="To write a baseline, use --save-baseline.",
         ) from error

@@ -222,7 +222,7 @@ def run_suite(arguments: argparse.Namespace) -> int:
 def run_matrix(arguments: argparse.Namespace) -> int:
     """Run a suite with each model profile and effort."""
     if not (arguments.model_profiles or arguments.agents or arguments.resume):
-        raise UsageError("No model profiles given.", hint="Name them: --model-profiles fast,strong")
+        raise UsageError("No model profiles given.", hint="Name the profiles: --model-profiles fast,strong")
     profiles, efforts, agents = arguments.model_profiles, arguments.reasoning_efforts, arguments.agents
     return _run(arguments, lambda: matrix_arms(profiles, efforts, agents))
 
@@ -256,7 +256,7 @@ def _refuse_plan_options(arguments: argparse.Namespace) -> None:
     if given is not None:
         raise UsageError(
             f"--resume continues a run with its own options and does not accept {given}.",
-            hint="Remove it, or start another run.",
+            hint="Remove the option, or start another run.",
         )
 
 
@@ -273,7 +273,8 @@ def _open_folder(folder: RunFolder, plan: Plan) -> Iterator[None]:
         lock = WriterLock(folder.path / LOCK_FILE, wait_s=0.0)
     except SessionLocked:
         raise ConfigError(
-            f"Another evaluation writes to {folder.path}.", hint="Wait for it, or choose another --out."
+            f"Another evaluation writes to {folder.path}.",
+            hint="Wait for that evaluation, or choose another --out.",
         ) from None
     try:
         wait_for_cells(folder, lambda: warn("Waiting for the cells of the killed run to end …"))

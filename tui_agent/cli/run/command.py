@@ -136,7 +136,9 @@ def _read_prompt(argument: str | None) -> TurnStart:
     if not word:
         return prompt
     if word in TYPED:
-        raise UsageError(f"{word} works only in the app.", hint="Start tui-agent, and type it there.")
+        raise UsageError(
+            f"{word} works only in the app.", hint="Start tui-agent, and type the command there."
+        )
     return RunCommand(name=word[1:], arguments=prompt.strip()[len(word) :].strip())
 
 
@@ -144,7 +146,7 @@ def _go_on_command(arguments: argparse.Namespace) -> ContinueTurn:
     if arguments.prompt is not None:
         raise UsageError("--go-on takes no prompt.", hint="Remove one of them.")
     if not (arguments.session or arguments.continue_latest):
-        raise UsageError("--go-on needs a session.", hint="Name it with --session, or add --continue.")
+        raise UsageError("--go-on needs a session.", hint="Name a session with --session, or add --continue.")
     return ContinueTurn()
 
 

@@ -27,7 +27,7 @@ def pick_session(store: SessionStore, workspace: str, ask: Callable[[str], str])
     """
     summaries = store.list(workspace)[:MAX_LISTED]
     if not summaries:
-        raise SessionNotFound(f"No sessions in {workspace} yet.", hint="To start one: tui-agent")
+        raise SessionNotFound(f"No sessions in {workspace} yet.", hint="To start a session: tui-agent")
     rows = [
         [str(number), format_time(summary.updated), summary.title or "(untitled)"]
         for number, summary in enumerate(summaries, 1)

@@ -128,7 +128,7 @@ def reindex(arguments: argparse.Namespace) -> int:
     except (sqlite3.Error, OSError) as fault:
         raise StoreError(
             f"The index {store.index.path} could not be built: {fault}.",
-            hint="Sessions can be listed and searched without it, but slower.",
+            hint="Without an index, sessions are listed and searched more slowly.",
         ) from fault
     size_bytes = store.index.path.stat().st_size
     say_result(

@@ -33,8 +33,8 @@ examples:
   tui-agent sessions what-if ses_01 --at 12 --message "the same, but without new dependencies" --json
   tui-agent sessions what-if ses_01 --at 40 --reasoning-effort high --worktree ../try-harder
 
-The fork works in a new folder: DIR, or a folder inside the fork's session folder. It has the files as they were at that
-event, except ignored and very large ones. Actions that the policy would ask about are denied. The exit status is that of
+The fork works in a new folder: DIR, or a folder inside the fork's session folder. The folder has the files as they were at
+that event, except ignored and very large files. Actions that the policy would ask about are denied. The exit status is that of
 the fork's run. To print the comparison again: tui-agent compare FORK
 """
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from tui_agent.evals.board import Board, BoardCell
 
 FOLLOW_S = 1.0
-NO_RUNS: Final = "There are no evaluation runs in eval-runs/. Start one: tui-agent eval run bench-20 -m MODEL"
+NO_RUNS: Final = (
+    "There are no evaluation runs in eval-runs/. To start a run: tui-agent eval run bench-20 -m MODEL"
+)
 
 
 class BoardScreen(Page["BoardCell"]):

@@ -88,7 +88,7 @@ class PluginPaneScreen(LinesScreen):
     def show(self) -> None:
         """Show the pane's newest rows, and the name of the plugin."""
         state = self._feed.panes.get(self.pane_name)
-        plugin = state.loaded.plugin if state is not None else "its plugin was removed"
+        plugin = state.loaded.plugin if state is not None else "was removed"
         pen = self.head.pen
         self.head.title = [pen.part(pane_title(self.pane_name), bold=True)]
         self.head.right = [part(f"plugin {plugin}", pen.style("t3"))]

@@ -168,7 +168,7 @@ def _state_mark(entry: ToolEntry, symbols: Symbols) -> tuple[str, Role]:
 def _target_lines(entry: ToolEntry, look: Look, full: bool) -> tuple[list[list[Run]], int]:
     """Return the lines of a call's target, and the number of hidden lines.
 
-    A note after two spaces in the target has the colour of hints.
+    In a target, the text after two spaces is a note, and has the colour of hints.
     """
     lines = clean(entry.target, reveal=True).strip("\n").split("\n")
     hidden = 0 if full or len(lines) <= _COMMAND_LINES + 1 else len(lines) - _COMMAND_LINES

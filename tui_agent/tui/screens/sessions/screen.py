@@ -150,7 +150,7 @@ class SessionsScreen(SessionsPage):
             self._comparing = None
             self.show_head()
             if first.id == row.id:
-                self.say("These are the same session. Choose another one to compare with.", "warning")
+                self.say("These are the same session. Choose another session to compare with.", "warning")
             else:
                 self.context.act("tree", f"compare {first.id} {row.id}")
         elif row.other_version:
@@ -219,10 +219,10 @@ class SessionsScreen(SessionsPage):
 
     def _delete(self, row: Row) -> None:
         if row.id == self.context.app.session_id:
-            self.say("This session is open here. Open another one first, or use /new.", "warning")
+            self.say("This session is open here. Open another session first, or use /new.", "warning")
             return
         if row.open:
-            self.say("This session is open in another window. Close it there first.", "warning")
+            self.say("This session is open in another window. Close the session there first.", "warning")
             return
         forks = sum(other.parent == row.id for other in self.rows)
         kept = f"The session's {forks} forks keep their own copies of its events. " if forks else ""
