@@ -1,6 +1,7 @@
 """One session that an editor controls: its prompts, permission requests and questions, and the updates about it.
 
-Invariant: the session is used through the same interface as in the app, so its log is complete and the app can open it.
+Invariant: the session is used through the same interface as in the app. So its log is complete, and the app can open
+it.
 """
 
 from contextlib import suppress

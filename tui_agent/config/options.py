@@ -45,8 +45,9 @@ class SessionOptions:
     allowed_tools: tuple[str, ...] | None = None
     """The only tools that a new session may call; None: all. An earlier session keeps the tools that it began with."""
     without: tuple[str, ...] = ()
-    """Features that a new session turns off: `section:NAME`, `tool:NAME`, `skill:NAME`, `prompt:NAME`,
-    `context:compaction` (never automatically), or `policy:retry` (a turn ends at its first denied call).
+    """Features that a new session turns off: `section:NAME`, `tool:NAME`, `skill:NAME`, `prompt:NAME` and others.
+
+    `context:compaction` turns off automatic compaction. With `policy:retry`, a turn ends at its first denied call.
     """
     data_dir: Path | None = None
     plugin_dirs: tuple[Path, ...] = field(default=())

@@ -1,7 +1,7 @@
 """The project files that can configure the program. They are read once: the hashed content is the content that is used.
 
-Invariant: reading never writes, follows no link below the folder, opens only regular files, and always ends, because
-the numbers of files, bytes and levels are limited.
+Invariant: reading never writes, follows no link below the folder, and opens only regular files. Reading always ends,
+because the numbers of files, bytes and levels are limited.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 """Trust in a project's own files: the user's decision about one folder with exactly the content that it had then.
 
 Invariant: reading decisions writes nothing. A damaged or missing list trusts nothing. Trust covers the content that was
-shown, never later changes, and applies to the folder's real path, not to a parent, child, sibling or copy. Only the
-real environment decides which list is used, never a project's file.
+shown, never later changes. It applies to the folder's real path, not to a parent, child, sibling or copy. Only the real
+environment decides which list is used, never a project's file.
 """
 
 import json

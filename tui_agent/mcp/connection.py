@@ -245,9 +245,9 @@ async def connect(
 ) -> AsyncIterator[Connection]:
     """Start a server or connect to its address, and yield the connection.
 
-    `on_change` is called with the name of a changed list: `tools`, `prompts` or `resources`. `login` replaces the saved login of a
-    server with an address. Raises `EnvironmentFault` if the program cannot be started, `LoginNeeded` if the server
-    refuses the login, and the SDK's errors if the connection fails.
+    `on_change` is called with the name of a changed list: `tools`, `prompts` or `resources`. `login` replaces the saved
+    login of a server with an address. Raises `EnvironmentFault` if the program cannot be started, and `LoginNeeded` if
+    the server refuses the login. If the connection fails, raises the SDK's errors.
     """
     elicitation, lists = Elicitation(settings.name), ListCheck()
     if settings.url:

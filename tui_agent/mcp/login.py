@@ -1,4 +1,4 @@
-"""The OAuth login of one MCP server, by the SDK: saved tokens, their refresh, and the login itself.
+"""The OAuth login of one MCP server through the SDK: saved tokens, their refresh, and the login itself.
 
 Invariant: without `ask_user`, a saved login is used and refreshed, but no new login starts. OAuth requests go to https
 addresses only, or to this machine if the MCP server is on it.

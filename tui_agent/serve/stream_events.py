@@ -1,6 +1,6 @@
 """Translation of a session's events to the server-sent events of the HTTP interface.
 
-Invariant: the `id` of every server-sent event is the number of the session's event, so that a client can continue an
+Invariant: the `id` of every server-sent event is the number of the session's event. A client can continue an
 interrupted stream after this number.
 """
 

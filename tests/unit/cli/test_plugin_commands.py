@@ -74,7 +74,7 @@ def test_a_check_runs_the_plugins_own_tests(call: Call, work: Path) -> None:
     test = work / "word_count" / "tests" / "test_word_count.py"
     test.write_text(test.read_text().replace("2 words", "3 words"))
     status, out, _ = call("plugins", "check", "./word_count")
-    assert status == 1 and "Its tests failed" in out and "'3 words'" in out
+    assert status == 1 and "The plugin's tests failed" in out and "'3 words'" in out
 
 
 def test_a_check_runs_the_test_in_the_documentation_beside_a_single_file(call: Call, work: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_new_mcp_server_passes_its_test_and_offers_its_tool(
     status, out, _ = call("plugins", "new", "words", "--kind", "mcp")
     assert status == 0
     assert "tui-agent mcp check" in json_lines(call("plugins", "check", "words", "--json")[1])[0]["notes"][0]
-    table = out[out.index("[mcp.words]") : out.index("Then check it")]
+    table = out[out.index("[mcp.words]") : out.index("Then check the server")]
     config = tmp_path / "home" / ".config" / "tui-agent" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text(table)

@@ -94,4 +94,4 @@ def describe_foreign_files(found: Sequence[ForeignFile]) -> tuple[str, str]:
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     effect = "run code" if any(file.runs for file in found) else "add folders to the module path"
     message = f"Files that no installed package contains {effect} at every start of {sys.executable}: {names}{more}."
-    return message, "Read these files, and remove those that you did not install."
+    return message, "Read these files, and remove what you did not install."

@@ -186,8 +186,8 @@ async def run_one_turn(
 ) -> Outcome:
     """Open the session that `options` select, run one turn and close the session.
 
-    Raises `ConfigError` if no model is set or there is no trust decision about the project's files, and `StoreError` if
-    the log cannot be written.
+    Raises `ConfigError` if no model is set, or if the user has not decided about the project's files. Raises
+    `StoreError` if the log cannot be written.
     """
     base = load_startup_context(options)
     if not options.interactive:

@@ -109,7 +109,7 @@ def run_with_restarts(
     """Run a turn in a child process, continue it after at most `retries` crashes, and return the exit status.
 
     Must be called before any thread or event loop starts. `finish` prints the result if the child crashed after the end
-    of the turn. `by_line`: the output consists of lines, and a line that a crash cut is dropped.
+    of the turn. With `by_line`, an output line that the crashed child did not finish is dropped.
     """
     base = load_startup_context(options)
     latest = base.store.latest(str(options.cwd)) if options.continue_latest else None

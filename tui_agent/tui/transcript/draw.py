@@ -1,7 +1,6 @@
 """Drawing of any transcript entry as rows, and a cheap estimate of the number of rows.
 
-Invariant: rows depend only on the entry, the look and the `DisplayState`, so these three can be a cache key for the
-rows.
+Invariant: rows depend only on the entry, the look and the `DisplayState`. These three can be a cache key for the rows.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Splitting of Markdown into pieces (paragraphs, list items, fences and so on), line by line.
 
-Invariant: the end of a piece depends only on the lines before that end, so a text has the same rows whether it is
-streamed or complete.
+Invariant: the end of a piece depends only on the lines before that end. So a streamed text has the same rows as a
+complete text.
 """
 
 import re

@@ -98,7 +98,7 @@ def wrap(
 
     `rest_room` is the limit from the second line on. A line broken at a space keeps one space beyond its edge, so that
     joining the lines restores the text. With `fold`, for commands and output, lines are cut at the edge and keep every
-    space. With `words`, for code, lines also keep every space, but a word is cut only if it does not fit on half a
+    space. With `words`, for code, lines also keep every space. Then a word is cut only if it does not fit on half a
     line.
     """
     room = max(room, 1)

@@ -43,8 +43,8 @@ class Window(Sequence[Entry]):
 def window_start(entries: Sequence[Entry], index: int | None = None) -> int:
     """Return the first index of a window that contains entry `index` and at least `REACH` entries before it.
 
-    If `index` is None, return the start of a window on the newest entries; 0 if the transcript has at most `LONG`
-    entries.
+    If `index` is None, return the start of a window on the newest entries. If the transcript has at most `LONG`
+    entries, that start is 0.
     """
     if index is None and len(entries) <= LONG:
         return 0

@@ -182,8 +182,7 @@ def _with_keys(given: Mapping[str, tuple[str, ...]]) -> tuple[Action, ...]:
 def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator[tuple[Action, Action, str]]:
     """Yield (first action, second action, key) for two actions that have the same key in the same part of the app.
 
-    Only pairs in which the user has set the keys of at least one action are yielded, because some actions share a key
-    by default.
+    Two actions that both have default keys are left out, because some actions share a key by default.
     """
     if not given:
         return

@@ -137,8 +137,8 @@ class KeyActions:
 def claims_key(screen: Screen[Any], event: Key) -> bool:
     """Stop a key event, and return True if `screen` should handle the key.
 
-    Keys that copy, interrupt or quit are left to the app. A screen that is already closed handles no key, so that the
-    second of two quick keys does not close the screen below.
+    Keys that copy, interrupt or quit are left to the app. A screen that is already closed handles no key. Otherwise the
+    second of two quick keys would close the screen below.
     """
     keys = key_map_of(screen.app)
     if keys.means(event.key, "copy_or_stop") or keys.means(event.key, "quit"):

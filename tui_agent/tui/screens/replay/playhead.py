@@ -1,5 +1,6 @@
-"""The playhead of a replay or a comparison: a place on a timeline, and the screen on which keys and time move it.
+"""The playhead of a replay or a comparison: a place on a timeline.
 
+Also the screen on which keys and time move the playhead.
 Invariant: a playhead never reads the clock; the caller passes the elapsed time.
 """
 
