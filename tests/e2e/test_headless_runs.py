@@ -182,7 +182,11 @@ def test_nothing_coloured_goes_into_a_pipe(program: Program, mock: tuple[str, ..
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
-        (["hello"], 2, "No model is set. Choose one in the app, which remembers it, or give --model NAME"),
+        (
+            ["hello"],
+            2,
+            "No model is set. Choose a model in the app, which keeps the choice, or give --model NAME",
+        ),
         (["hello", "-m", "no-such-model"], 2, "no-such-model"),
         (["hello", "-m", "scripted:absent.yaml"], 2, "absent.yaml"),
         (["hello", "-m", "anthropic/x"], 2, "ANTHROPIC_API_KEY"),

@@ -24,7 +24,7 @@ _LISTS: Mapping[str, tuple[str, type[BaseModel]]] = {
     "resources": ("resources/list", types.ListResourcesResult),
     "resourceTemplates": ("resources/templates/list", types.ListResourceTemplatesResult),
 }
-"""For each key of a list in an answer: the request's method, and the SDK's type of the answer."""
+"""For each kind of list: the method that requests the list, and the SDK's type of the answer."""
 Incoming = SessionMessage | Exception
 
 

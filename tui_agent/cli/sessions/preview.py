@@ -49,7 +49,7 @@ _HEAD_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """The records of a log from which a preview is made.
+    """The records of a log that are read for a preview.
 
     `first_message` is the session's first message if it is not among the records and could be read.
     """

@@ -132,7 +132,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     If there is no room for the list and the details, the key of this action shows the details first.
     """
     detail_word: ClassVar[str] = "show"
-    """The word in the footer for `use_action` while its key shows the details."""
+    """The footer's word for the key of `use_action` while that key shows the details."""
     DEFAULT_CSS = """
     PageFrame { background: $s0; }
     PageFrame #page-body { height: 1fr; }

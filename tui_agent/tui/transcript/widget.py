@@ -61,7 +61,7 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
     def action_cursor(self, direction: int) -> None:
         """Move the cursor to the next (`direction` 1) or previous (-1) entry that has rows.
 
-        If the cursor's entry is not visible, move it to the last or first visible entry, so that nothing scrolls.
+        If the entry under the cursor is not visible, move the cursor to the last or first visible entry instead.
         """
         layout = self.viewport.layout
         index = layout.index_of(self.cursor) if self.cursor else None
