@@ -24,7 +24,7 @@ class Chatty(EchoTool):
         self.printed = anyio.Event()
 
     async def run(self, args: Words, ctx: ToolContext) -> ToolResult:
-        ctx.progress("3 of 7 tests passed\n")
+        ctx.progress("\x1b[32m3 of 7\x1b[0m tests passed\n")
         self.printed.set()
         await anyio.sleep_forever()
         raise AssertionError

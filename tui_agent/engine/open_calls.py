@@ -15,6 +15,7 @@ from tui_agent.errors import BlobNotFound
 from tui_agent.folds.session.delegates import DelegateState, delegate_chain
 from tui_agent.folds.session.unfinished_work import SUMMARIES, unfinished_status
 from tui_agent.folds.session.view import OpenCall
+from tui_agent.folds.text.control_sequences import strip_control_sequences
 from tui_agent.ports.delegate import DelegateEnd
 from tui_agent.ports.log import BlobReader
 from tui_agent.protocol.events.agent import AgentFinished
@@ -167,8 +168,9 @@ def delegate_end(
 
 
 def with_output(message: str, output: str) -> str:
-    """Return the message for an unfinished call, followed by the call's output so far."""
-    return f"{message} Its output until then:\n{output}" if output else message
+    """Return the message for an unfinished call, followed by the call's output so far without control sequences."""
+    plain = strip_control_sequences(output)
+    return f"{message} Its output until then:\n{plain}" if plain else message
 
 
 def close_requests(recorder: Recorder, partials: dict[str, str]) -> int:
