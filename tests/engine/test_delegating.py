@@ -14,7 +14,7 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.delegate import DelegateTask
 from tui_agent.ports.model import ModelFault, UsageChunk
 from tui_agent.ports.tool import ToolContext, ToolResult
-from tui_agent.protocol.commands import Delegate, Interrupt, SubmitPrompt
+from tui_agent.protocol.commands import Delegate, Interrupt, Steer, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import MemoryUpdated
@@ -178,6 +178,22 @@ async def test_the_user_gives_a_task_to_a_named_agent(tmp_path: Path) -> None:
         bench.submit(Delegate(agent="nobody", text="x"))
         refused = (await bench.until("command.rejected")).payload
         assert isinstance(refused, CommandRejected) and "verify" in refused.hint
+
+
+async def test_a_message_sent_while_the_named_agent_works_is_answered_in_the_same_turn(
+    tmp_path: Path,
+) -> None:
+    async def steer() -> None:
+        bench.submit(Steer(text="and number.py"))
+        await bench.until("user.steered")
+
+    talks = Talks(Child=[[steer, *say("It holds.")]])
+    async with talking(tmp_path, talks) as bench:
+        bench.submit(Delegate(agent="verify", text="Child: check"))
+        assert (await bench.until("turn.finished")).payload.reason == "finished"  # type: ignore[union-attr]
+        asked = [one.agent for one in bench.events if isinstance(one.payload, ModelRequested)]
+        assert asked == ["verify-1", "main"]
+        assert "and number.py" in str(talks.requests[-1].messages[-1])
 
 
 async def test_a_delegate_that_never_ends_reports_at_its_limit(tmp_path: Path) -> None:

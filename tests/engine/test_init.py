@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.harness import allow, ask, running
+from tests.engine.harness import allow, ask, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.context.init_guide import render_guide, survey
 from tui_agent.context.project_commands import find_commands
-from tui_agent.protocol.commands import DecidePermission, Undo, WriteGuide
+from tui_agent.protocol.commands import DecidePermission, Steer, Undo, WriteGuide
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -133,6 +133,19 @@ async def test_it_asks_shows_the_diff_is_recorded_and_can_be_undone(tmp_path: Pa
         await bench.until("session.head_moved")
         await bench.until("checkpoint.restored")
     assert not (workspace / "AGENTS.md").exists()
+
+
+async def test_a_message_sent_meanwhile_is_answered_by_the_model(tmp_path: Path, workspace: Path) -> None:
+    async with running(tmp_path, [say("It has two commands.")], FILES, policy=ask) as bench:
+        bench.submit(WriteGuide())
+        asked = (await bench.until("permission.requested")).payload
+        assert isinstance(asked, PermissionRequested)
+        bench.submit(Steer(text="how many commands?"))
+        await bench.until("user.steered")
+        bench.submit(DecidePermission(request_id=asked.request_id, decision="allow"))
+        await bench.until("turn.finished")
+        assert "how many commands?" in str(bench.model.requests[0].messages[-1])
+    assert _said([event.payload for event in bench.events]).endswith("It has two commands.")
 
 
 async def test_denied_it_says_that_nothing_was_written(tmp_path: Path, workspace: Path) -> None:

@@ -68,11 +68,15 @@ class TurnLoop:
         self._reload = reload
         self._asked_about = ""
 
-    async def run(self) -> Outcome:
-        """Run iterations until the turn ends."""
+    async def run(self, first: Agent | None = None) -> Outcome:
+        """Run iterations until the turn ends.
+
+        `first` is an agent that begins the turn. If the user sends messages until it finishes, the session's agent
+        answers them.
+        """
         recorder = self._parts.recorder
         try:
-            agent = self._make_agent()
+            agent = first or self._make_agent()
             await self._run_reopened_calls()
             while True:
                 limit = reached_limit(recorder.state_of(self._agent))
@@ -87,7 +91,12 @@ class TurnLoop:
                 await self._states.wait_while_paused(self._agent)
                 before = recorder.state_of(self._agent)
                 outcome = await self._iterate(agent)
-                if outcome is not None and not _has_new_steering(before, recorder.state_of(self._agent)):
+                if outcome is None:
+                    continue
+                now = recorder.state_of(self._agent)
+                if first is not None and now.pending_steers:
+                    agent, first = self._make_agent(), None
+                elif not _has_new_steering(before, now):
                     return outcome
         except (ModelError, ConfigError) as error:
             return Outcome("model_error", str(error))

@@ -32,6 +32,7 @@ from tui_agent.engine.tools.restorable_files import RestorableFiles
 from tui_agent.engine.tools.runner import CallRunner
 from tui_agent.errors import PluginError, StoreError
 from tui_agent.folds.session.view import RESTORING_REASON, OpenCall
+from tui_agent.ports.agent import Agent
 from tui_agent.ports.delegate import Delegates
 from tui_agent.ports.middleware import TurnContext
 from tui_agent.protocol.base import JsonMap
@@ -142,26 +143,25 @@ class Turns:
     def _delegates_for(self, call_id: CallId, agent: AgentId) -> Delegates:
         return CallDelegates(self._delegating, call_id, agent)
 
-    def _loop(self, addressed: UserMessageReceived | None) -> TurnLoop:
-        """Return the loop of a turn.
+    async def _run_loop(self, addressed: UserMessageReceived | None) -> Outcome:
+        """Run the loop of a turn.
 
-        `addressed` is the turn's message if a special agent answers it: a message of `/init`, of a shell command, or to
-        a named agent.
+        `addressed` is the turn's message if a special agent begins it: a message of `/init`, of a shell command, or to a named
+        agent.
         """
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"
+        first: Agent | None = None
         if settings is not None and settings.agent in PROGRAMS:
             make_program = partial(ProgramAgent, settings.agent, parts, self._checkpointing)
             parts = parts.with_agents({**parts.agents, settings.agent: make_program})
-        if addressed is not None and addressed.source == INIT_SOURCE and settings is not None:
-            parts = parts.with_agents({settings.agent: partial(InitAgent, parts.env)})
+        if addressed is not None and addressed.source == INIT_SOURCE:
+            first = InitAgent(parts.env)
         elif addressed is not None and addressed.shell and settings is not None:
-            make = partial(ShellFirstAgent, addressed.shell, parts.agents[settings.agent])
-            parts = parts.with_agents({settings.agent: make})
-        elif addressed is not None and settings is not None:
-            make_agent = partial(HandoffAgent, addressed.to_agent, parts.blobs.read_text(addressed.text))
-            parts = parts.with_agents({settings.agent: make_agent})
-        return self._make_loop(parts, self._caller, MAIN_AGENT)
+            first = ShellFirstAgent(addressed.shell, parts.agents[settings.agent])
+        elif addressed is not None:
+            first = HandoffAgent(addressed.to_agent, parts.blobs.read_text(addressed.text))
+        return await self._make_loop(parts, self._caller, MAIN_AGENT).run(first)
 
     async def wait_until_ended(self) -> None:
         """Wait until no turn runs."""
@@ -290,7 +290,7 @@ class Turns:
                 return Outcome(
                     "rejected", f"A hook refused the turn: {verdict.reason or 'it gave no reason'}."
                 )
-            return await self._loop(addressed).run()
+            return await self._run_loop(addressed)
         except StoreError as error:
             return self._report_store_error(error)
         except PluginError as error:
