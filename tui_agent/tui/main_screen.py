@@ -220,9 +220,10 @@ class Frame(App[int]):
         below = self.prompt.height_now + (0 if now.tiny else 1 + (1 if now.airy else 0))
         width = max(4, now.main - 2 * margin)
         status = 0 if now.tiny else 1
+        above = max(1, now.height - below - status)
         for pane, rows, bottom in (
             (self.prompt.menu, self.prompt.menu.rows, now.height - below),
-            (self.notice, len(self.notice.lines(width)), now.height - below - status),
+            (self.notice, self.notice.fit(width, above), above),
         ):
             if pane.display:
                 rows = max(1, min(rows, bottom))

@@ -35,13 +35,20 @@ class Notice(LinePane):
         """True if the notice is shown, but not all of its text."""
         return bool(self.display) and self.cut
 
-    def lines(self, width: int, limit: int = MAX_ROWS) -> list[str]:
-        """Return the text of the notice wrapped to `width` cells, at most `limit` rows."""
-        pieces = wrap(clean(self.text), max(10, width - 4))
-        self.cut = len(pieces) > min(limit, MAX_ROWS)
-        if not self.cut:
+    def fit(self, width: int, limit: int) -> int:
+        """Return the rows that the notice needs at a width of `width` cells, at most `limit`; set `cut`."""
+        limit, rows = min(limit, MAX_ROWS), len(self._wrap(width))
+        self.cut = rows > limit
+        return min(rows, limit)
+
+    def _wrap(self, width: int) -> list[str]:
+        return wrap(clean(self.text), max(10, width - 4))
+
+    def _lines(self, width: int, limit: int) -> list[str]:
+        pieces = self._wrap(width)
+        if len(pieces) <= limit:
             return pieces
-        count = max(0, min(limit, MAX_ROWS) - 1)
+        count = max(0, limit - 1)
         return [*pieces[:count], f"{self.key} shows {format_count(len(pieces) - count, 'more line')}."]
 
     def draw(self, width: int, height: int) -> list[Strip]:
@@ -53,4 +60,4 @@ class Notice(LinePane):
             "error": symbols.failed,
         }
         mark = pen.part(f"{marks[self.level]} ", _ROLES[self.level], bold=True)
-        return pen.hanging_rows(width, [mark], self.lines(width, height), pen.style())
+        return pen.hanging_rows(width, [mark], self._lines(width, height), pen.style())

@@ -20,7 +20,7 @@ from tui_agent.tui.actions import Action, Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer, show_full_notice
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.panes.notice import Level, Notice
+from tui_agent.tui.panes.notice import MAX_ROWS, Level, Notice
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
@@ -55,7 +55,7 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
         number, notice = self._notice_number, self.notice
         notice.text, notice.level = text, level
         notice.display = True
-        notice.styles.height = len(notice.lines(self.app.size.width))
+        notice.styles.height = notice.fit(self.app.size.width, MAX_ROWS)
         notice.show()
         notice.refresh()
         if not (notice.cut and notice.key):
