@@ -23,7 +23,8 @@ examples:
 class Entry:
     """A possible next word: a command or an option, with its help.
 
-    `takes_value` is True for an option that needs a value; `choices` are its values, if only some are allowed.
+    `takes_value` is True for an option that needs a value. `choices` are the option's allowed values; empty if any
+    value is allowed.
     """
 
     word: str

@@ -56,7 +56,10 @@ class SessionOptions:
     """Patterns of secret files that sandboxed commands may read, in addition to the configured ones."""
     theme: str | None = None
     prompt: str | None = None
-    """First message. The app sends it when it is ready; a run waits longer for an MCP server that it names."""
+    """First message.
+
+    The app sends it when the app is ready. A run waits longer for an MCP server that the message names.
+    """
     steer: str = ""
     """In a demo: the message that the app sends while the agent works."""
     typed_keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)

@@ -153,7 +153,10 @@ class Connection:
         return tuple(filter(can_be_typed, result.completion.values))
 
     async def list_prompts(self) -> tuple[RemotePrompt, ...]:
-        """Return the prompts that the server lists within `PROMPTS_LIMIT_S`, at most `MAX_PROMPTS`. Raises `ToolError`."""
+        """Return the prompts that the server lists within `PROMPTS_LIMIT_S`, at most `MAX_PROMPTS`.
+
+        Raises `ToolError` if the request fails.
+        """
         if self.client.server_capabilities.prompts is None:
             return ()
         self.lists.begin("prompts")
@@ -199,7 +202,7 @@ async def _pages(fetch: Callable[..., Awaitable[PageT]]) -> AsyncIterator[PageT]
 def _naming_faults(connection: Connection, limit_s: float | None = None) -> Iterator[None]:
     """Turn the errors of a request into a `ToolError` that says what went wrong.
 
-    `limit_s` is the time limit that the caller sets; None if it is the server's own.
+    `limit_s` is the time limit that the caller has set. If it is None, the server's time limit applies.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Removal of invalid items from a server's lists, because the SDK refuses a whole list for one of them.
+"""Removal of invalid items from a server's lists, because the SDK refuses a whole list if one item is invalid.
 
 Invariant: an answer whose items are all valid passes unchanged.
 """
@@ -29,11 +29,11 @@ Incoming = SessionMessage | Exception
 
 
 class ListCheck:
-    """Removes the invalid items of one connection's lists, and remembers why."""
+    """Removes the invalid items from the lists of one connection, and keeps the reasons."""
 
     def __init__(self) -> None:
         self.version = LATEST_HANDSHAKE_VERSION
-        """The protocol version by which items are judged; set it when it is negotiated."""
+        """The protocol version that items are checked against. The connection sets it after the negotiation."""
         self._left_out: dict[str, list[str]] = {key: [] for key in _LISTS}
 
     def begin(self, key: str) -> None:
@@ -41,7 +41,10 @@ class ListCheck:
         self._left_out[key].clear()
 
     def left_out(self, *keys: str) -> tuple[str, ...]:
-        """Return a sentence for each item that was removed from the lists, at most `MAX_NAMED` and one for the rest."""
+        """Return a sentence for each item that was removed from the lists.
+
+        After `MAX_NAMED` sentences, one sentence counts all other removed items.
+        """
         said = [sentence for key in keys for sentence in self._left_out[key]]
         rest = len(said) - MAX_NAMED
         return (*said[:MAX_NAMED], *([f"{rest} more are left out."] if rest > 0 else []))
@@ -61,7 +64,7 @@ class ListCheck:
         return message
 
     def _find_faults(self, key: str, result: Mapping[str, Any]) -> dict[int, str]:
-        """Return the first fault of each invalid item of the list by the item's index."""
+        """Return the first fault of each invalid item, by the item's index in the list."""
         method, model = _LISTS[key]
         faults: dict[int, str] = {}
         for validate in (
@@ -93,7 +96,7 @@ def _describe(key: str, item: object, fault: str) -> str:
 
 
 class _CheckedStream:
-    """A stream of messages of the SDK, each of them checked."""
+    """A stream of the SDK that checks each message."""
 
     def __init__(self, inner: Any, check: ListCheck) -> None:
         self._inner = inner

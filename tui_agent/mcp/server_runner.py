@@ -63,7 +63,7 @@ class ServerRunner:
         self.fault = ""
         """The reason why the server cannot be used now; empty while it starts or runs."""
         self.start_began: float | None = None
-        """When the newest start began, on the event loop's clock; None before the first one."""
+        """When the newest start began, on the event loop's clock; None before the first start."""
         self.start_seconds: float | None = None
         """Seconds that the newest complete start took; None if the server was never ready."""
         self.settled = anyio.Event()
@@ -282,7 +282,7 @@ class ServerRunner:
 
 
 async def _list_prompts(connection: "Connection") -> tuple[tuple[RemotePrompt, ...], tuple[str, ...]]:
-    """Return the server's prompts, and a sentence for each thing that it does not offer because of a fault."""
+    """Return the server's prompts, and a sentence for each tool or prompt that is left out because of a fault."""
     try:
         return await connection.list_prompts(), connection.left_out
     except ToolError as error:

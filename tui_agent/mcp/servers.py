@@ -95,10 +95,10 @@ class McpServers:
             await to_thread.run_sync(self._times.save, runner.settings, runner.start_seconds)
 
     async def wait_until_settled(self, prompt: str) -> None:
-        """Wait until each server is ready or failed to start, or until it is too slow by its `StartTimes.patience`.
+        """Wait until each server is ready, failed to start, or took longer than its `StartTimes.patience`.
 
-        A server that the prompt names may take longer. A server's time begins again whenever another one starts or is
-        ready, because they share the processor.
+        A run waits longer for a server that the prompt names. Whenever another server starts or is ready, a server's
+        time begins again, because the servers share the processor.
         """
         with anyio.move_on_after(MAX_PATIENCE_S):
             async with anyio.create_task_group() as group:

@@ -1,6 +1,7 @@
-"""The seconds that MCP servers took to start, by which a run without a user decides how long to wait for each.
+"""How long MCP servers took to start.
 
-Invariant: a cache: each server has a small file, which can be deleted at any time.
+A run without a user uses these times to decide how long it waits for each server.
+Invariant: the times are only a cache. Each server has a small file, and the files can be deleted at any time.
 """
 
 import hashlib
@@ -11,21 +12,23 @@ from pathlib import Path
 from tui_agent.mcp.server_settings import ServerSettings
 
 PATIENCE_S = 2.0
-"""Minimum seconds that a run waits for a server that may answer in time."""
+"""Minimum seconds that a run waits for a server that was not late the last time."""
 MAX_PATIENCE_S = 10.0
 SPREAD = 3.0
-"""A start may take this many times as long as the last one."""
+"""A run waits up to this many times as long as the server's last start took."""
 
 
 class StartTimes:
-    """The start times in a folder. A server with other arguments or another address is another one."""
+    """The start times in a folder. If a server's arguments or address change, it counts as a new server."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def patience(self, settings: ServerSettings, prompt: str) -> float:
-        """Return how many seconds a run waits for the server: most if the prompt names it, 0 if it was late the last
-        time. Blocking.
+        """Return how many seconds a run waits for the server. Blocking.
+
+        Return `MAX_PATIENCE_S` if the prompt names the server. Otherwise, return 0 if the server was late the last
+        time.
         """
         if re.search(rf"\b{re.escape(settings.name)}\b", prompt, re.IGNORECASE):
             return MAX_PATIENCE_S

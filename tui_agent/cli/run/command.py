@@ -196,8 +196,8 @@ async def run_one_turn(
     if not known and lacks_model(base.config):
         raise ConfigError(
             "No model is set.",
-            hint="Choose a model in the app, which keeps the choice, or give --model NAME for this run (see: tui-agent models "
-            "list). Without an account: tui-agent demo --headless",
+            hint="Choose a model in the app, which keeps the choice, or give --model NAME for this run (see: "
+            "tui-agent models list). Without an account: tui-agent demo --headless",
         )
 
     async def run_in(session: LocalSession) -> Outcome:
