@@ -1,4 +1,4 @@
-"""How long MCP servers took to start.
+"""The times that MCP servers took to start.
 
 A run without a user uses these times to decide how long it waits for each server.
 Invariant: the times are only a cache. Each server has a small file, and the files can be deleted at any time.
