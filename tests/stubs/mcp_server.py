@@ -196,6 +196,9 @@ def main() -> None:
     if MODE == "silent":
         sys.stdin.read()
         return
+    if MODE == "second-start" and FILE is not None and not FILE.exists():
+        FILE.touch()
+        sys.exit("try again")
     if MODE == "exits":
         sys.exit("no such option: --mcp")
     if MODE == "floods":

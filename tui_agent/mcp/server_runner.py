@@ -109,7 +109,7 @@ class ServerRunner:
             if is_final or attempt >= len(self._delays):
                 self._give_up(fault)
                 break
-            self._ready = anyio.Event()
+            self._begin_waiting()
             self._set_fault(f"{fault}. The server is started again.")
             self.settled.set()
             with anyio.move_on_after(self._delays[attempt]):
@@ -132,7 +132,12 @@ class ServerRunner:
             self._news = anyio.Event()
             with anyio.move_on_after(LOGIN_CHECK_S):
                 await self._news.wait()
-        self._ready = anyio.Event()
+        self._begin_waiting()
+
+    def _begin_waiting(self) -> None:
+        """Let calls wait from now on. Those that wait already keep their event."""
+        if self._ready.is_set():
+            self._ready = anyio.Event()
 
     def _give_up(self, fault: str) -> None:
         self.tools, self.prompts = (), ()

@@ -179,6 +179,29 @@ async def test_lines_that_are_no_messages_are_skipped(tmp_path: Path) -> None:
         assert (await call(runner, "greet")).content == (TextContent(text="Hello, Ada!"),)
 
 
+async def test_a_call_that_waits_for_the_first_start_gets_the_answer_of_the_second(tmp_path: Path) -> None:
+    env, changes = LocalEnvironment(tmp_path), Changes()
+    runner = ServerRunner(server("second-start", tmp_path / "started"), env, "", changes.tell, (0.0,))
+    async with anyio.create_task_group() as group:
+        with anyio.fail_after(20):
+            group.start_soon(runner.run)
+            assert (await call(runner, "greet")).ok
+        runner.close()
+    await env.aclose()
+
+
+async def test_a_session_ends_at_once_while_a_server_waits_for_its_restart(tmp_path: Path) -> None:
+    env = LocalEnvironment(tmp_path)
+    servers = McpServers([server("exits")], env, str(tmp_path), StartTimes(tmp_path / "times"))
+    async with anyio.create_task_group() as group:
+        group.start_soon(servers.run)
+        await servers.wait_until_settled("")
+        began = anyio.current_time()
+        await servers.aclose()
+        assert anyio.current_time() - began < 2.0
+    await env.aclose()
+
+
 async def test_a_server_that_dies_in_a_call_is_started_again(tmp_path: Path) -> None:
     async with running(tmp_path, server("dies-in-call"), (0.0, 0.0)) as (runner, changes):
         with pytest.raises(ToolError):
