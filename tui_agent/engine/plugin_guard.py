@@ -62,8 +62,8 @@ def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
         text = " ".join(str(error).split())
-        kind = type(error).__name__
-        raise error_type(f"{label} failed: {kind}: {text}" if text else f"{label} failed: {kind}") from error
+        names = [] if isinstance(error, PluginError) else [type(error).__name__]
+        raise error_type(": ".join(filter(None, (f"{label} failed", *names, text)))) from error
 
 
 def check_event(event: object) -> None:

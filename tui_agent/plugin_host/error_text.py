@@ -13,7 +13,7 @@ def describe_plugin_error(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"It needs the module {error.name}, which is not installed."
     text = " ".join(str(error).split())
-    kind = "it ended the program" if isinstance(error, SystemExit) else type(error).__name__
+    kind = type(error).__name__
     return f"{kind}: {text}" if text else kind
 
 

@@ -135,7 +135,7 @@ def test_an_error_names_the_line_and_the_event_and_ends_before_it(
     ("body", "message"),
     [
         ("return view['x']", r"TypeError: list indices .* \(folds.py:14\)"),
-        ("raise SystemExit(3)", r"it ended the program: 3 \(folds.py:14\)"),
+        ("raise SystemExit(3)", r"SystemExit: 3 \(folds.py:14\)"),
         ("raise KeyboardInterrupt", r"KeyboardInterrupt \(folds.py:14\)"),
         ("return 3", "something that is not a display block"),
         ("return [object()]", "something that is not a display block"),
@@ -168,7 +168,7 @@ def test_a_text_one_block_or_several_are_drawn(plugin: Callable[[str], Path]) ->
     [
         ("import nowhere", "It needs the module nowhere, which is not installed"),
         ("def f(:", r"invalid syntax .*folds.py:1"),
-        ("raise SystemExit", r"it ended the program \(folds.py:1\)"),
+        ("raise SystemExit", r"SystemExit \(folds.py:1\)"),
     ],
 )
 def test_a_module_that_cannot_be_imported_is_named(
