@@ -141,9 +141,22 @@ async def fail(workspace: Path, records: Sequence[Record]) -> Verdict:
     raise KeyError("b")
 
 
+async def give_words(workspace: Path, records: Sequence[Record]) -> Verdict:
+    return Verdict("much")  # type: ignore[arg-type]
+
+
+async def give_too_much(workspace: Path, records: Sequence[Record]) -> Verdict:
+    return Verdict(10**400)
+
+
 @pytest.mark.parametrize(
     ("function", "fault"),
-    [(hang, "the verifier was stopped after 0.1 s"), (fail, "the verifier failed: KeyError: 'b'")],
+    [
+        (hang, "the verifier was stopped after 0.1 s"),
+        (fail, "the verifier failed: KeyError: 'b'"),
+        (give_words, "gave a reward of the type str, which is not a number"),
+        (give_too_much, "gave a reward that is too large"),
+    ],
 )
 async def test_a_plugins_verifier_that_gives_no_verdict_is_named(
     function: Verifier, fault: str, tmp_path: Path
@@ -151,6 +164,15 @@ async def test_a_plugins_verifier_that_gives_no_verdict_is_named(
     spec = VerifierSpec(plugin="judge", timeout_seconds=0.1)
     log = store(tmp_path).create("ses_a")
     assert (await run_plugin_verifier(spec, function, tmp_path, log.folder)).fault == fault
+
+
+async def test_the_output_of_a_plugins_verifier_is_limited_and_can_be_stored(tmp_path: Path) -> None:
+    async def speak(workspace: Path, records: Sequence[Record]) -> Verdict:
+        return Verdict(0.0, "\ud800" + "x" * 300_000)
+
+    log = store(tmp_path).create("ses_a")
+    ended = await run_plugin_verifier(VerifierSpec(plugin="judge"), speak, tmp_path, log.folder)
+    assert ended.output == "?" + "x" * 199_999 + " … (100,001 characters left out)"
 
 
 async def test_a_broken_action_of_an_oracle_makes_the_case_fail(tmp_path: Path) -> None:

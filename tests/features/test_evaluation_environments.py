@@ -12,7 +12,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from aiohttp import ClientSession, DummyCookieJar
+from aiohttp import ClientSession, DummyCookieJar, web
 from aiohttp.test_utils import TestServer
 from anyio import to_thread
 
@@ -21,6 +21,7 @@ from tests.features.test_mcp_servers import follow, of
 from tests.stubs.rows import rows
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, EnvironmentFault
+from tui_agent.evals import environment_client
 from tui_agent.evals.cell import run_cell
 from tui_agent.evals.environment_client import connect
 from tui_agent.evals.environment_file import load_environment
@@ -125,6 +126,20 @@ async def test_a_failed_setup_fails_each_test_and_what_hangs_is_stopped(folder: 
     assert test.message == "the test basics/adds was stopped after 0.2 s"
 
 
+async def test_a_test_that_would_end_the_server_fails_and_its_children_may_end(folder: Path) -> None:
+    (folder / "ends.py").write_text(
+        "import os\nfrom tui_agent.evalenv import test\n\n\n@test\nasync def ends(workspace):\n    os._exit(0)\n"
+        "\n\n@test\nasync def forks(workspace):\n    child = os.fork()\n    if not child:\n        os._exit(7)\n"
+        "    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7\n"
+    )
+    async with open_copy(load_environment(folder / "ends.py"), folder / "my-calculator", plain) as session:
+        report = await session.test()
+    assert [test.message for test in report.tests] == [
+        "the test ends failed: SystemExit: os._exit(0) would end tui-agent itself",
+        "",
+    ]
+
+
 async def test_a_test_ends_with_the_request_for_it(folder: Path) -> None:
     started = folder / "started"
     os.mkfifo(started)
@@ -163,6 +178,7 @@ async def test_a_test_ends_with_the_request_for_it(folder: Path) -> None:
         ("@test\nasync def f(w): pass\n" + "@setup\nasync def g(w): pass\n" * 2, "has 2 setups."),
         ("raise SystemExit(0)", "failed: SystemExit: 0."),
         ("exit()", "failed: SystemExit: None."),
+        ("import os\nos._exit(3)", "failed: SystemExit: os._exit(3) would end tui-agent itself."),
     ],
 )
 def test_a_broken_environment_is_named_with_its_reason(text: str, message: str, folder: Path) -> None:
@@ -170,6 +186,32 @@ def test_a_broken_environment_is_named_with_its_reason(text: str, message: str, 
     with pytest.raises(ConfigError) as caught:
         load_environment(folder / "bad.py")
     assert caught.value.message.startswith(str(folder / "bad.py")) and message in caught.value.message
+
+
+@rows(
+    "answer, message",
+    [
+        ("x" * 20, "The environment's answer to POST /sessions is larger than 0 MiB."),
+        ("{}", "The environment's answer has another format: 'session'"),
+        ("busy", "busy"),
+    ],
+)
+def test_an_answer_that_cannot_be_used_is_named(
+    answer: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment_client, "MAX_ANSWER_BYTES", 10)
+
+    async def reply(request: web.Request) -> web.Response:
+        return web.Response(text=answer)
+
+    async def ask() -> None:
+        app = web.Application()
+        app.add_routes([web.post("/sessions", reply)])
+        async with TestServer(app) as server, connect(str(server.make_url("/")), folder / "my-calculator"):
+            pass
+
+    with pytest.raises(EnvironmentFault, match=message):
+        anyio.run(ask)
 
 
 async def test_an_uploaded_workspace_keeps_links_that_lead_outside(folder: Path) -> None:
@@ -292,7 +334,7 @@ def test_a_case_is_verified_by_an_environment(folder: Path, sign: str, score: fl
     ("act", "end"),
     [
         (
-            "os._exit(0)",
+            "ctypes.CDLL(None)._exit(0)",
             "its process ended with status 0 without a result; a test or a plugin may have ended it",
         ),
         ("os.kill(os.getpid(), 9)", "its process was ended by SIGKILL"),
@@ -300,7 +342,7 @@ def test_a_case_is_verified_by_an_environment(folder: Path, sign: str, score: fl
 )
 def test_a_test_that_ends_the_process_is_suspected(folder: Path, act: str, end: str) -> None:
     (folder / "calculator.py").write_text(
-        f"import os\nfrom tui_agent.evalenv import test\n\n\n@test\nasync def ends(workspace):\n    {act}\n"
+        f"import ctypes, os\nfrom tui_agent.evalenv import test\n\n\n@test\nasync def ends(workspace):\n    {act}\n"
     )
     (folder / "case.toml").write_text(
         'prompt = "Write calc.py."\nverifier = { environment = "calculator.py" }\n[[oracle]]\ntext = "Done."\n'

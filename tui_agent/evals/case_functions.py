@@ -18,9 +18,13 @@ from tui_agent.evals.timed_call import call_in_thread
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.verdict import Oracle, Verdict, Verifier
 from tui_agent.protocol.events.eval import VerifierFinished
+from tui_agent.protocol.unicode_text import limit_text
 from tui_agent.store.log_reader import read_records
 from tui_agent.wiring.plugins import plugin_host
 from tui_agent.wiring.startup_context import StartupContext
+
+MAX_OUTPUT_CHARS = 200_000
+"""Maximum length of a verifier's output in the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,9 @@ async def run_plugin_verifier(
         fault = f"the verifier returned {type(answer).__name__}, not a Verdict"
     verdict = answer if isinstance(answer, Verdict) else Verdict(0.0)
     fault = fault or check_reward(verdict.reward)
-    reward = 0.0 if fault else verdict.reward
-    return VerifierFinished(verifier=spec.plugin, reward=reward, output=str(verdict.output), fault=fault)
+    reward = 0.0 if fault else float(verdict.reward)
+    output = limit_text(str(verdict.output), MAX_OUTPUT_CHARS)
+    return VerifierFinished(verifier=spec.plugin, reward=reward, output=output, fault=fault)
 
 
 async def run_environment_verifier(spec: VerifierSpec, session: EnvironmentSession) -> VerifierFinished:
@@ -80,7 +85,9 @@ async def run_environment_verifier(spec: VerifierSpec, session: EnvironmentSessi
     with anyio.move_on_after(spec.timeout_seconds):
         report = await session.test()
         reward = report.passed / report.total
-        return VerifierFinished(verifier=spec.environment, reward=reward, output=report.summary)
+        return VerifierFinished(
+            verifier=spec.environment, reward=reward, output=limit_text(report.summary, MAX_OUTPUT_CHARS)
+        )
     fault = f"was stopped after {spec.timeout_seconds:g} s"
     return VerifierFinished(verifier=spec.environment, reward=0.0, output="", fault=fault)
 

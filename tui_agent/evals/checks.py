@@ -5,11 +5,13 @@ Invariant: a command that reaches its time limit is stopped with all its process
 
 import json
 import math
+import os
 import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from tui_agent.config.small_files import read_regular
 from tui_agent.evals.case import Case
 from tui_agent.evals.container import container_command
 from tui_agent.fast_dataclass import dataclass
@@ -19,6 +21,8 @@ from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
 
 MAX_OUTPUT_BYTES = 200_000
 MAX_FAULT_CHARS = 300
+MAX_REWARD_BYTES = 65_536
+MAX_REWARD_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +114,8 @@ async def run_verifier(case: Case, checked: Checked, env: Environment) -> Verifi
     result = await _run(env, spec.command, spec.timeout_seconds, variables)
     fault = _describe_failure(result, spec.timeout_seconds)
     reward = float(result.exit_code == 0)
-    if reward_file.exists() and not fault:
-        reward, fault = _parse_reward(reward_file)
+    if not fault:
+        reward, fault = _parse_reward(reward_file) or (reward, "")
     return VerifierFinished(
         verifier=spec.command,
         reward=reward,
@@ -126,38 +130,59 @@ def read_reward(folder: Path) -> tuple[float, str]:
     The reward is the number `reward` in `reward.json`. If that file has other numbers only, it is the lowest of them.
     If there is no `reward.json`, it is the number in `reward.txt`.
     """
-    file = folder / "reward.json"
-    if file.is_file():
-        try:
-            values = json.loads(file.read_text("utf-8"))
-        except ValueError:
-            return 0.0, "wrote a reward.json that is not valid JSON"
-        numbers = list(values.values()) if isinstance(values, dict) else [values]
-        if not numbers or not all(
-            isinstance(value, int | float) and math.isfinite(value) for value in numbers
-        ):
-            return 0.0, "wrote a reward.json without finite numbers"
-        return float(
-            values["reward"] if isinstance(values, dict) and "reward" in values else min(numbers)
-        ), ""
-    return _parse_reward(folder / "reward.txt")
-
-
-def _parse_reward(file: Path) -> tuple[float, str]:
+    text, fault = _read_reward_file(folder / "reward.json")
+    if text is None:
+        return _parse_reward(folder / "reward.txt") or (0.0, "wrote no reward file")
+    if fault:
+        return 0.0, fault
     try:
-        text = file.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return 0.0, "wrote no reward file"
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return 0.0, "wrote a reward.json that is not valid JSON"
+    numbers = list(values.values()) if isinstance(values, dict) else [values]
+    if not numbers or any(check_reward(value) for value in numbers):
+        return 0.0, "wrote a reward.json without finite numbers"
+    return float(values["reward"] if isinstance(values, dict) and "reward" in values else min(numbers)), ""
+
+
+def _parse_reward(file: Path) -> tuple[float, str] | None:
+    """Return the reward and an empty text, or 0 and why it cannot be used; None if the file does not exist."""
+    text, fault = _read_reward_file(file)
+    if text is None:
+        return None
+    if fault:
+        return 0.0, fault
     try:
         reward = float(text)
     except ValueError:
-        return 0.0, f"wrote {text[:40]!r} as its reward, which is not a number"
+        return 0.0, f"wrote {text.strip()[:MAX_REWARD_CHARS]!r} as its reward, which is not a number"
     return (0.0, check_reward(reward)) if check_reward(reward) else (reward, "")
 
 
-def check_reward(reward: float) -> str:
+def _read_reward_file(file: Path) -> tuple[str | None, str]:
+    """Return the content of a file and an empty text, or why it cannot be used; None if it does not exist."""
+    try:
+        data = read_regular(file, MAX_REWARD_BYTES + 1, os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None, ""
+    except OSError as error:
+        return "", f"wrote a {file.name} that cannot be read: {error.strerror}"
+    if data is None:
+        return "", f"wrote a {file.name} that is not a regular file"
+    if len(data) > MAX_REWARD_BYTES:
+        return "", f"wrote a {file.name} of more than {MAX_REWARD_BYTES:,} bytes"
+    return data.decode("utf-8-sig", "replace"), ""
+
+
+def check_reward(reward: object) -> str:
     """Return why a reward is not valid; empty if it is valid."""
-    return "" if math.isfinite(reward) else f"gave the reward {reward}, which is not a finite number"
+    if not isinstance(reward, int | float):
+        return f"gave a reward of the type {type(reward).__name__}, which is not a number"
+    try:
+        is_finite = math.isfinite(reward)
+    except OverflowError:
+        return "gave a reward that is too large"
+    return "" if is_finite else f"gave the reward {reward}, which is not a finite number"
 
 
 async def _run(

@@ -3,6 +3,7 @@
 Invariant: the workspace is only read.
 """
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,10 +15,14 @@ from anyio import to_thread
 
 from tui_agent.errors import EnvironmentFault
 from tui_agent.evals.environment_tests import EnvironmentReport, TestResult
+from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.workspace.local.transfers import write_archive
 
 if TYPE_CHECKING:
     import httpx
+
+MAX_ANSWER_BYTES = 16 << 20
+MAX_REASON_CHARS = 1_000
 
 
 class RemoteTests:
@@ -34,11 +39,11 @@ class RemoteTests:
         Raises `EnvironmentFault` if the request fails.
         """
         answer = await _send(self._client, "POST", f"{self._address}/test/{quote(path)}")
-        return EnvironmentReport(
-            tuple(
-                TestResult(result["path"], result["message"], result["seconds"]) for result in answer["tests"]
-            )
-        )
+        try:
+            tests = [TestResult(test["path"], test["message"], test["seconds"]) for test in answer["tests"]]
+        except (KeyError, TypeError) as error:
+            raise _bad_answer(error) from error
+        return EnvironmentReport(tuple(tests))
 
 
 @asynccontextmanager
@@ -62,9 +67,13 @@ async def connect(address: str, workspace: Path) -> AsyncIterator[RemoteTests]:
         base_url=given.copy_with(query=None), headers=headers, timeout=timeout
     ) as client:
         opened = await _send(client, "POST", "/sessions", data)
-        place = f"/sessions/{opened['session']}"
         try:
-            yield RemoteTests(client, place, tuple(test["path"] for test in opened["tests"]))
+            place = f"/sessions/{opened['session']}"
+            paths = tuple(test["path"] for test in opened["tests"])
+        except (KeyError, TypeError) as error:
+            raise _bad_answer(error) from error
+        try:
+            yield RemoteTests(client, place, paths)
         finally:
             await _send(client, "DELETE", place)
 
@@ -74,13 +83,37 @@ async def _send(client: "httpx.AsyncClient", method: str, path: str, data: bytes
     import httpx  # noqa: PLC0415 - slow, and only needed here
 
     try:
-        answer = await client.request(method, path, content=data)
+        async with client.stream(method, path, content=data) as answer:
+            body = await _read_body(answer)
     except httpx.HTTPError as error:
         raise EnvironmentFault(
             f"The environment at {client.base_url} cannot be reached: {error or type(error).__name__}",
             hint="Give the address that tui-agent deploy printed.",
         ) from error
-    if answer.is_success:
-        return answer.json()
-    is_json = answer.headers.get("Content-Type", "").startswith("application/json")
-    raise EnvironmentFault(str(answer.json()["error"]) if is_json else answer.text.strip())
+    try:
+        values = json.loads(body)
+    except ValueError:
+        values = None
+    if answer.is_success and isinstance(values, dict):
+        return values
+    reason = values.get("error") if isinstance(values, dict) else body.decode("utf-8", "replace").strip()
+    raise EnvironmentFault(clip_line(str(reason), MAX_REASON_CHARS))
+
+
+async def _read_body(answer: "httpx.Response") -> bytes:
+    """Return the body of an answer. Raises `EnvironmentFault` if it is too large."""
+    body = bytearray()
+    async for piece in answer.aiter_bytes():
+        body += piece
+        if len(body) > MAX_ANSWER_BYTES:
+            raise EnvironmentFault(
+                f"The environment's answer to {answer.request.method} {answer.request.url.path} is larger than "
+                f"{MAX_ANSWER_BYTES >> 20} MiB."
+            )
+    return bytes(body)
+
+
+def _bad_answer(error: Exception) -> EnvironmentFault:
+    return EnvironmentFault(
+        f"The environment's answer has another format: {error}", hint="Use the same version of tui-agent."
+    )

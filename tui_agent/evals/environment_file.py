@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from tui_agent.errors import ConfigError
 from tui_agent.evals.environment_workspace import Workspace
+from tui_agent.evals.exit_guard import guard_file
 from tui_agent.fast_dataclass import dataclass
 
 ENVIRONMENT_FILE = "environment.py"
@@ -124,7 +125,11 @@ def load_environment(path: Path) -> EvalEnvironment:
 
 
 def run_python_file(path: Path) -> Mapping[str, Any]:
-    """Run a user's Python file, and return its global variables. Raises `ConfigError` if the file fails."""
+    """Run a user's Python file, and return its global variables.
+
+    Raises `ConfigError` if it fails. `os._exit` in it, now or later, is a failure and does not end this process.
+    """
+    guard_file(path)
     try:
         return runpy.run_path(str(path))
     except (Exception, SystemExit) as error:

@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 
 from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.errors import PluginError, TuiAgentError
+from tui_agent.protocol.unicode_text import limit_text
 
 MAX_FAULT_CHARS = 300
 BLOCKED_S = 2.0
@@ -47,7 +48,7 @@ async def call_in_thread(name: str, function: Callable[[], Awaitable[object]], t
         try:
             return await run_sync(run, abandon_on_cancel=True)
         except TuiAgentError as error:
-            return error.message[:MAX_FAULT_CHARS]
+            return limit_text(error.message, MAX_FAULT_CHARS)
         except anyio.get_cancelled_exc_class():
             if cancel_call is not None and not ended.is_set():
                 with suppress(RuntimeError):  # the call ended meanwhile

@@ -250,3 +250,12 @@ def clip_line(text: str, max_chars: int) -> str:
         return line
     end = line.rfind(" ", max_chars // 2, max_chars)
     return f"{line[: end if end > 0 else max_chars - 1]}…"
+
+
+def limit_text(text: str, max_chars: int) -> str:
+    """Return a text that the log can hold: encodable, and with a note in place of what exceeds `max_chars`."""
+    left_out = len(text) - max_chars
+    shown = (
+        text if left_out <= 0 else f"{text[:max_chars]} … ({format_count(left_out, 'character')} left out)"
+    )
+    return shown.encode(errors="replace").decode()

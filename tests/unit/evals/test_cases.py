@@ -1,6 +1,7 @@
 """Cases, suites and task folders: what they say, and how a broken one is rejected."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -233,6 +234,10 @@ def test_the_counts_of_pytest_and_unittest_are_read(output: str, counts: tuple[i
         ("reward.json", '{"reward": 1, "style": 0}', (1.0, "")),
         ("reward.json", '{"a": "x"}', (0.0, "wrote a reward.json without finite numbers")),
         ("reward.json", "{", (0.0, "wrote a reward.json that is not valid JSON")),
+        ("reward.json", "1" + "0" * 400, (0.0, "wrote a reward.json without finite numbers")),
+        ("reward.json", "[" * 60_000, (0.0, "wrote a reward.json that is not valid JSON")),
+        ("reward.json", "1" + " " * 70_000, (0.0, "wrote a reward.json of more than 65,536 bytes")),
+        ("reward.txt", "1" * 70_000, (0.0, "wrote a reward.txt of more than 65,536 bytes")),
         ("other", "1", (0.0, "wrote no reward file")),
     ],
 )
@@ -243,3 +248,10 @@ def test_an_odd_reward_file_is_a_fault_of_the_verifier(
         file.unlink()
     (tmp_path / name).write_text(text)
     assert read_reward(tmp_path) == reward
+
+
+def test_a_reward_file_that_is_a_pipe_or_a_link_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "reward.txt")
+    assert read_reward(tmp_path) == (0.0, "wrote a reward.txt that is not a regular file")
+    (tmp_path / "reward.json").symlink_to("/etc/passwd")
+    assert read_reward(tmp_path)[1].startswith("wrote a reward.json that cannot be read: ")
