@@ -17,6 +17,7 @@
     ├── ToolError             a tool call failed; the message is for the model
     ├── LoginNeeded           an MCP server wants a login
     ├── EnvironmentFault      the environment (files, processes) failed
+    │   ├── EnvironmentLost   the machine is gone or its provider failed; a new one may work
     │   └── StaleFile         the file changed after it was read; nothing was written
     ├── CheckpointError       a checkpoint or restore failed; the workspace is unchanged
     ├── PluginError           a plugin cannot be loaded or misbehaves
@@ -114,6 +115,10 @@ class LoginNeeded(TuiAgentError):
 
 class EnvironmentFault(TuiAgentError):
     """Files or processes of the environment failed."""
+
+
+class EnvironmentLost(EnvironmentFault):
+    """The machine or container is gone, or its provider does not answer; the same work may succeed on a new one."""
 
 
 class StaleFile(EnvironmentFault):

@@ -300,7 +300,7 @@ async def test_an_agent_runs_the_tests_as_tools(folder: Path, monkeypatch: pytes
         data_dir=folder / "data",
     )
     async with open_session(options) as opened:
-        opened.submit(SubmitPrompt(text="test it"))
+        opened.submit(SubmitPrompt(text="test it with calc"))
         events = await follow(opened, lambda events: of(events, TurnFinished))
     answers = [str(event.content[0].text) for event in events if isinstance(event, ToolFinished)]  # type: ignore[union-attr]
     assert answers[:2] == [

@@ -146,7 +146,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.calls.append(("create", json.loads(body)))
             self.server.keys.append(self.headers.get("X-API-Key", ""))
             known = {"sandboxID": "box1", "templateID": "t", "clientID": "c", "envdVersion": "0.6.0"}
-            self._answer(201, {**known, "alias": "base", "envdAccessToken": "token"})
+            status = self.server.create_status
+            error = {"code": status, "message": "no"}
+            self._answer(status, {**error, **known, "alias": "base", "envdAccessToken": "token"})
         elif url.path.endswith("/timeout"):
             self._answer(204)
         elif url.path == "/files":
@@ -241,6 +243,8 @@ class _Server(ThreadingHTTPServer):
     calls: list[tuple[str, object]]
     keys: list[str]
     process: Any = None
+    create_status = 201
+    """The HTTP status of answers to requests for a new sandbox."""
 
 
 @contextmanager

@@ -30,6 +30,8 @@ class Conduct:
     """The status of each finished call."""
     environment: set[CallId] = field(default_factory=set)
     """The calls that failed because of files or processes."""
+    is_machine_lost: bool = False
+    """True if a call failed because the machine of the commands was gone."""
     answers: list[list[CallId]] = field(default_factory=list)
     """The calls of each answer."""
     used_tools: Counter[str] = field(default_factory=Counter)
@@ -46,8 +48,9 @@ class Conduct:
                 self.answers.append([call.call_id for call in tool_calls(parts)])
             case ModelFailed(fault=fault) if fault != "cancelled":
                 self.model_fault = fault
-            case ToolFinished(call_id=call_id, status=status, environment=environment):
+            case ToolFinished(call_id=call_id, status=status, environment=environment, lost=lost):
                 self.statuses[call_id] = status
+                self.is_machine_lost |= lost
                 if environment:
                     self.environment.add(call_id)
 
@@ -78,12 +81,14 @@ class Conduct:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a case. The fields are those of `EvalScored` and `SessionEnded`."""
+    """The result of a case."""
 
     passed: bool
     failure: str = ""
     detail: str = ""
     instability: bool = False
+    interrupted: bool = False
+    """True if the machine was lost or its provider failed, so that another attempt may end in another way."""
     end: TrajectoryEnd = "solved"
 
 
@@ -105,7 +110,9 @@ def judge(
     """
     instability = outcome.reason == "model_error" and conduct.model_fault in TRANSIENT
     if instability:
-        return Verdict(False, "", f"provider: {outcome.detail}", True, "agent_error")
+        return Verdict(
+            False, "", f"provider: {outcome.detail}", instability=True, interrupted=True, end="agent_error"
+        )
     if outcome.reason in _AGENT_FAULTS:
         category = "engine" if outcome.reason == "error" else "model"
         return Verdict(
@@ -117,6 +124,8 @@ def judge(
         return Verdict(False, check_fault[0], check_fault[1], end="env_error")
     if tests is not False and verifier is not False:
         return Verdict(True, end="solved")
+    if conduct.is_machine_lost:
+        return Verdict(False, "environment", "the machine was lost", interrupted=True, end="env_error")
     end = LIMITS.get(outcome.reason, "unsolved")
     if outcome.reason in LIMITS:
         return Verdict(False, "budget", outcome.detail or f"the turn ended as {outcome.reason}", end=end)

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.trust import current_trust_keys
-from tui_agent.errors import ConfigError, EnvironmentFault, StoreError, TuiAgentError
+from tui_agent.errors import ConfigError, EnvironmentFault, EnvironmentLost, StoreError, TuiAgentError
 from tui_agent.evals.attribution import Conduct, Verdict, judge
 from tui_agent.evals.case import Case
 from tui_agent.evals.case_functions import load_case_functions
@@ -150,7 +150,8 @@ class _Trial:
 
     def fail(self, fault: EnvironmentFault) -> CellResult:
         """Return the result of a case whose environment cannot be prepared."""
-        self._verdict = Verdict(False, "environment", str(fault), end="env_error")
+        is_lost = isinstance(fault, EnvironmentLost)
+        self._verdict = Verdict(False, "environment", str(fault), interrupted=is_lost, end="env_error")
         return self._result()
 
     async def _require_failing_tests(self) -> None:
@@ -175,8 +176,9 @@ class _Trial:
             except ConfigError as error:
                 config_error = error
             except TuiAgentError as error:
-                category = "environment" if isinstance(error, StoreError) else "engine"
-                self._verdict = Verdict(False, category, error.message, end="env_error")
+                category = "environment" if isinstance(error, StoreError | EnvironmentFault) else "engine"
+                is_lost = isinstance(error, EnvironmentLost)
+                self._verdict = Verdict(False, category, error.message, interrupted=is_lost, end="env_error")
         if config_error is not None:
             raise config_error  # outside of the task group, which would wrap it
         if self._errors and (not self._is_concluded or self._verdict.failure == "engine"):
@@ -353,6 +355,7 @@ class _Trial:
             model=self._model,
             effort=self._arm.effort,
             end=verdict.end,
+            interrupted=verdict.interrupted,
             session=self._session,
             open_with=self._run.open_commands(self._session) if self._session else (),
             success=int(verdict.passed),

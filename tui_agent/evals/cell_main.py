@@ -17,7 +17,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.evals.cell import run_cell
 from tui_agent.evals.cell_lock import share_cell_lock
 from tui_agent.evals.plan import Cell, RunFolder
-from tui_agent.evals.pool import FAULT_STATUS
+from tui_agent.evals.pool import FAULT_STATUS, INTERRUPTED_STATUS
 from tui_agent.evals.suites import load_suite
 
 PARENT_CHECK_INTERVAL_S = 0.5
@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stderr.write(f"{error}\n")
         return FAULT_STATUS
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED_STATUS
     return 0
 
 

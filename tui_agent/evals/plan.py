@@ -80,7 +80,7 @@ class Plan(_Stored):
     """When a cell's checks run: after the agent, or also on each checkpoint and after each turn."""
     static_checks: tuple[CheckProgram, ...] = ()
     preemptible: bool = False
-    """True if machines may be taken away at any time. A cell whose environment fails then gets another attempt."""
+    """True if machines may be taken away at any time. A cell whose machine is lost then gets another attempt."""
 
     @property
     def max_attempts(self) -> int:
@@ -129,6 +129,8 @@ class CellResult(_Stored):
     tests: bool | None = None
     verifier: bool | None = None
     instability: bool = False
+    interrupted: bool = False
+    """True if the machine was lost or its provider failed."""
     attempts: int = 1
     seconds: float = 0.0
     session: str = ""

@@ -27,6 +27,8 @@ GRACE_PERIOD_S = 10.0
 """Seconds for a child to close its session when the run is stopped."""
 FAULT_STATUS = 2
 """Exit status of a child whose case cannot run at all; the last line of its messages gives the reason."""
+INTERRUPTED_STATUS = 130
+"""Exit status of a child that got SIGINT."""
 MAX_ATTEMPT_CHARS = 500
 MIN_FREE_BYTES = 16_384
 """Free disk space, in bytes, below which a child may fail to store its result or a message."""
@@ -102,7 +104,7 @@ async def _run_with_attempts(
                 result = result.model_copy(update={"attempts": attempt})
                 run.save_result(cell, result)
             return result
-        elif status == FAULT_STATUS or is_last:
+        elif is_last or not _is_interruption(status):
             return CellFault(cell, reason)
         else:
             report_retry(CellRetry(attempt, reason, 0.0))
@@ -110,9 +112,13 @@ async def _run_with_attempts(
 
 
 def _needs_retry(plan: Plan, result: CellResult) -> bool:
-    """Return True if the provider failed, or if a machine that may be taken away failed."""
-    is_lost = result.failure == "environment" or result.end == "env_error"
-    return result.instability or (plan.preemptible and is_lost and not result.passed)
+    """Return True if the model's provider failed, or if a machine that may be taken away was lost."""
+    return result.instability or (plan.preemptible and result.interrupted)
+
+
+def _is_interruption(status: int) -> bool:
+    """Return True if a signal ended the child or its worker was lost. A child that fails by itself would fail again."""
+    return status < 0 or status == INTERRUPTED_STATUS
 
 
 async def run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:

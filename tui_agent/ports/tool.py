@@ -122,8 +122,8 @@ class ToolResult:
     `content` is for the model, `display` for the user, and `data` for programs. The engine appends `events` before
     `tool.finished` (todo.updated, file.read, file.changed, test.finished, plugin.event). If `content` is a preview,
     `full_output` is the complete output. `environment` is True if files or processes failed and not the task; the
-    engine sets it if a tool raises `EnvironmentFault`. `stopped` is True if the user ended the job or delegate for
-    which the call waited; this is not a failure.
+    engine sets it if a tool raises `EnvironmentFault`. `lost` is True if their machine is gone. `stopped` is True if the
+    user ended the job or delegate for which the call waited; this is not a failure.
     """
 
     ok: bool
@@ -134,6 +134,7 @@ class ToolResult:
     events: tuple[Payload, ...] = ()
     full_output: LongText | None = None
     environment: bool = False
+    lost: bool = False
     stopped: bool = False
 
 

@@ -81,6 +81,16 @@ def test_a_reward_that_is_too_low_is_told_and_not_the_models_fault_if_none_acted
             assert (found.failure, found.detail) == (cause, words)
 
 
+def test_a_lost_machine_is_an_interruption_whatever_the_agent_did_next() -> None:
+    story, lost = Story(), Conduct()
+    call = finished("c0", "failed").model_copy(update={"environment": True, "lost": True})
+    for event in (requested("r1"), responded("r1", tool_call("c0")), call, finished("c1", "ok")):
+        lost.apply(story(event))
+    failed = judge(outcome("finished"), lost, tests=False, verifier=None)
+    assert failed == Verdict(False, "environment", "the machine was lost", interrupted=True, end="env_error")
+    assert judge(outcome("finished"), lost, tests=True, verifier=None) == Verdict(True)
+
+
 def test_a_check_without_a_result_is_not_the_agents_fault() -> None:
     found = judge(
         outcome("finished"), conduct("ok"), tests=True, verifier=False, check_fault=("verifier", "it hung")

@@ -62,10 +62,8 @@ async def test_what_is_lost_or_spoiled_by_the_provider_runs_again(tmp_path: Path
 
 
 async def test_a_preemptible_machine_that_was_lost_is_no_result(tmp_path: Path) -> None:
-    lost: list[int | dict[str, object]] = [
-        {"passed": False, "failure": "environment", "end": "unsolved"},
-        {"passed": False, "failure": "engine", "end": "env_error"},
-    ]
+    interrupted = {"passed": False, "failure": "environment", "end": "env_error", "interrupted": True}
+    lost: list[int | dict[str, object]] = [interrupted, interrupted]
     kept = await end_of(tmp_path / "kept", *lost)
     assert isinstance(kept, CellResult) and (kept.passed, kept.attempts) == (False, 1)
     for number, (played, attempts) in enumerate([((*lost, {}), 3), ((*lost * 5, {}), 10)]):
@@ -74,15 +72,24 @@ async def test_a_preemptible_machine_that_was_lost_is_no_result(tmp_path: Path) 
         assert ended.passed == (attempts == 3)
 
 
+async def test_what_would_fail_again_is_not_tried_again(tmp_path: Path) -> None:
+    lasting = {"passed": False, "failure": "environment", "end": "env_error"}
+    ended = await end_of(tmp_path / "result", lasting, {}, preemptible=True)
+    assert isinstance(ended, CellResult) and (ended.passed, ended.attempts) == (False, 1)
+    for status in (0, 1, FAULT_STATUS):
+        fault = await end_of(tmp_path / f"status-{status}", status, {}, preemptible=True)
+        assert isinstance(fault, CellFault) and fault.reason == f"status {status}"
+
+
 async def test_each_further_attempt_is_reported_with_its_reason_and_pauses_have_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lost: dict[str, object] = {"passed": False, "failure": "environment", "detail": "no image"}
+    lost: dict[str, object] = {"passed": False, "interrupted": True, "detail": "no answer"}
     monkeypatch.setattr(pool, "MAX_PAUSE_S", 0.0)
     made, attempts = plan("a").model_copy(update={"preemptible": True}), Attempts(-9, *[lost] * 9)
     await run_pool(RunFolder(tmp_path), made, list(made.cells()), 1, attempts.report, attempts.run)
     assert attempts.retries == [CellRetry(1, "status -9", 0.0)] + [
-        CellRetry(attempt, "no image", 0.0) for attempt in range(2, 10)
+        CellRetry(attempt, "no answer", 0.0) for attempt in range(2, 10)
     ]
 
 

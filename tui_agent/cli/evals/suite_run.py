@@ -150,7 +150,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preemptible",
         action="store_true",
-        help="if a case's environment fails, run the case again, up to 10 times (for machines that may be taken away)",
+        help="if a case's machine is lost, run the case again, up to 10 times (for machines that may be taken away)",
     )
     parser.add_argument("--policy", choices=POLICIES, help="the policy (default: the case's)")
     parser.add_argument(

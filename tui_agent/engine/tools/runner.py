@@ -27,7 +27,7 @@ from tui_agent.engine.tools.live_output import LiveOutputs
 from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.engine.tools.sandbox_retry import CommandRunner, Verdict
 from tui_agent.engine.tools.truncating_blobs import TruncatingBlobs, cut_to_line
-from tui_agent.errors import EnvironmentFault, StaleFile, StoreFull, ToolCrash, ToolError
+from tui_agent.errors import EnvironmentFault, EnvironmentLost, StaleFile, StoreFull, ToolCrash, ToolError
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.checkpoint import WorkspaceChanges
 from tui_agent.ports.delegate import Delegates
@@ -159,7 +159,7 @@ class CallRunner:
         except (ToolError, EnvironmentFault) as error:
             failure = _failure(str(error), summarise_fault(error))
             broken = isinstance(error, EnvironmentFault) and not isinstance(error, StaleFile)
-            return "failed", replace(failure, environment=broken)
+            return "failed", replace(failure, environment=broken, lost=isinstance(error, EnvironmentLost))
         except TimeoutError:
             merger.finish()
             message = f"Stopped after {timeout or 0:g} s, the tool's time limit."
@@ -269,6 +269,7 @@ class CallRunner:
             artifact=recordable.artifact,
             duration_ms=round(duration_ms, 1),
             environment=result.environment or recordable.environment,
+            lost=result.lost,
         )
         try:
             recorder.append(end, agent=agent)

@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from tui_agent.errors import ConfigError, EnvironmentFault
+from tui_agent.errors import ConfigError, EnvironmentFault, EnvironmentLost
 from tui_agent.ports.environment import ExecResult, ProcessControl
 from tui_agent.workspace.containers.command_lines import ContainerSettings, explain_failure, last_line
 from tui_agent.workspace.containers.scripts import COMMAND, SUPERVISOR
@@ -158,9 +158,9 @@ class Container:
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode("utf-8", "surrogateescape")
 
-    def end_fault(self) -> EnvironmentFault:
+    def end_fault(self) -> EnvironmentLost:
         """Return the error about a container that ended by itself."""
-        return EnvironmentFault(
+        return EnvironmentLost(
             f"The container {self.name} has ended, so commands cannot run.",
             hint="Quit and resume the session to start a new one.",
         )

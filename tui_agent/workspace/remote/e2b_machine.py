@@ -12,9 +12,21 @@ from typing import Any
 from anyio import to_thread
 
 from tui_agent.config.extras import install_hint
-from tui_agent.errors import ConfigError, EnvironmentFault
+from tui_agent.errors import ConfigError, EnvironmentLost
+from tui_agent.workspace.remote.machine import provider_fault
 
 PROLONG_AFTER_S = 20.0
+INTERRUPTIONS = (
+    "TimeoutException",
+    "SandboxNotFoundException",
+    "RateLimitException",
+    "ServiceBusyException",
+    "TransportError",
+    "NetworkError",
+    "ProtocolError",
+    "OSError",
+)
+"""Errors of the SDK and of its HTTP clients that say that the sandbox is gone or cannot be reached."""
 USER = "root"
 """The user of commands and files, because only root can create the workspace's path."""
 
@@ -48,9 +60,10 @@ class E2BMachine:
                 allow_internet_access=self._has_network,
             )
         except Exception as error:  # the SDK raises errors of its HTTP clients too
-            raise ConfigError(
-                f"E2B could not create a sandbox: {error}", hint="Set E2B_API_KEY to your key."
-            ) from error
+            fault = provider_fault("E2B could not create a sandbox", error, INTERRUPTIONS)
+            if isinstance(fault, EnvironmentLost):
+                raise fault from error
+            raise ConfigError(fault.message, hint="Set E2B_API_KEY to your key.") from error
 
     async def run(
         self,
@@ -83,7 +96,7 @@ class E2BMachine:
         except self._sdk.CommandExitException as ended:
             return int(ended.exit_code)
         except Exception as error:
-            raise EnvironmentFault(f"E2B could not run a command: {error}") from error
+            raise provider_fault("E2B could not run a command", error, INTERRUPTIONS) from error
 
     async def _prolong(self) -> None:
         """Restart the sandbox's lifetime, unless that was done in the last `PROLONG_AFTER_S` seconds."""
@@ -96,14 +109,16 @@ class E2BMachine:
         try:
             await self._sandbox.files.write(path, data, user=USER)
         except Exception as error:
-            raise EnvironmentFault(f"{path} could not be written in the sandbox: {error}") from error
+            message = f"{path} could not be written in the sandbox"
+            raise provider_fault(message, error, INTERRUPTIONS) from error
 
     async def read_file(self, path: str) -> bytes:
         """Read a file."""
         try:
             return bytes(await self._sandbox.files.read(path, format="bytes", user=USER))
         except Exception as error:
-            raise EnvironmentFault(f"{path} could not be read in the sandbox: {error}") from error
+            message = f"{path} could not be read in the sandbox"
+            raise provider_fault(message, error, INTERRUPTIONS) from error
 
     async def aclose(self) -> None:
         """Kill the sandbox."""

@@ -1,7 +1,24 @@
-"""The interface to a machine of a provider that runs commands."""
+"""The interface to a machine of a provider that runs commands, and the errors of providers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
+
+from tui_agent.errors import EnvironmentFault, EnvironmentLost
+
+SERVER_ERROR = 500
+"""The lowest HTTP status of an error of the provider's server."""
+
+
+def provider_fault(message: str, error: Exception, interruptions: Collection[str]) -> EnvironmentFault:
+    """Return the error for one that a provider's SDK raised.
+
+    It is `EnvironmentLost` if the class of `error` or one of its base classes is named in `interruptions`, or if its
+    HTTP status is one of a server's error.
+    """
+    names = {kind.__name__ for kind in type(error).__mro__}
+    status = getattr(error, "status_code", None)
+    is_lost = not names.isdisjoint(interruptions) or (isinstance(status, int) and status >= SERVER_ERROR)
+    return (EnvironmentLost if is_lost else EnvironmentFault)(f"{message}: {error or type(error).__name__}")
 
 
 class RemoteMachine(Protocol):

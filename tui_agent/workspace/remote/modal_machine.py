@@ -8,9 +8,22 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.config.extras import install_hint
-from tui_agent.errors import ConfigError, EnvironmentFault
+from tui_agent.errors import ConfigError, EnvironmentFault, EnvironmentLost
+from tui_agent.workspace.remote.machine import provider_fault
 
 APP = "tui-agent"
+INTERRUPTIONS = (
+    "ClientClosed",
+    "ConnectionError",
+    "InternalError",
+    "InternalFailure",
+    "OSError",
+    "ResourceExhaustedError",
+    "SandboxTerminatedError",
+    "ServiceError",
+    "TimeoutError",
+)
+"""Errors of the SDK that say that the sandbox is gone or cannot be reached."""
 
 
 class ModalMachine:
@@ -47,9 +60,10 @@ class ModalMachine:
                 block_network=self._blocks_network,
             )
         except Exception as error:  # the SDK's errors have no common base
-            raise ConfigError(
-                f"Modal could not create a sandbox: {error}", hint="Sign in with `modal token new`."
-            ) from error
+            fault = provider_fault("Modal could not create a sandbox", error, INTERRUPTIONS)
+            if isinstance(fault, EnvironmentLost):
+                raise fault from error
+            raise ConfigError(fault.message, hint="Sign in with `modal token new`.") from error
 
     async def run(
         self,
@@ -72,7 +86,7 @@ class ModalMachine:
                 group.start_soon(_pass_on, process.stderr, on_stderr)
             return int(await process.wait.aio())
         except Exception as error:
-            raise EnvironmentFault(f"Modal could not run a command: {error}") from error
+            raise provider_fault("Modal could not run a command", error, INTERRUPTIONS) from error
 
     async def write_file(self, data: bytes, path: str) -> None:
         """Write a file."""

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.stubs.remote_machines import e2b_server, fake_modal, separate_machine
-from tui_agent.errors import ConfigError, EnvironmentFault
+from tests.stubs.rows import rows
+from tui_agent.errors import ConfigError, EnvironmentFault, EnvironmentLost
 from tui_agent.ports.environment import ExecSpec, workspace_sandbox
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.remote import mirror
@@ -143,6 +145,57 @@ def test_an_archive_cannot_write_outside_the_workspace(tmp_path):
     (tmp_path / "outside" / "kept").write_text("x")
     mirror._remove(str(tmp_path / "root"), ["out/kept"])
     assert (tmp_path / "outside" / "kept").exists()
+
+
+@rows(
+    "status, kind, message",
+    [
+        (401, ConfigError, "E2B could not create a sandbox: "),
+        (400, ConfigError, "E2B could not create a sandbox: "),
+        (503, EnvironmentLost, "E2B could not create a sandbox: "),
+        (500, EnvironmentLost, "E2B could not create a sandbox: "),
+        (201, EnvironmentLost, "E2B could not run a command: "),
+    ],
+)
+def test_a_failure_of_e2b_is_told_from_one_that_lasts(
+    status: int, kind: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def use(server: Any) -> None:
+        machine = E2BMachine("", "open", 600)
+        await machine.start()
+        server.shutdown()
+        server.server_close()
+        await machine.run(("true",), "/", {}, b"", print, print)
+
+    with e2b_server((), []) as server:
+        server.create_status = status
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setenv("E2B_API_KEY", "e2b_" + "0" * 40)
+        monkeypatch.setenv("E2B_API_URL", address)
+        monkeypatch.setenv("E2B_SANDBOX_URL", address)
+        with pytest.raises(kind, match=message):
+            anyio.run(use, server)
+
+
+@rows(
+    "name, is_lost",
+    [("AuthError", False), ("NotFoundError", False), ("ConnectionError", True), ("ExecTimeoutError", True)],
+)
+def test_a_failure_of_modal_is_told_from_one_that_lasts(name: str, is_lost: bool) -> None:
+    bases = (type("TimeoutError", (Exception,), {}),) if name == "ExecTimeoutError" else (Exception,)
+    error = type(name, bases, {})("no")
+
+    async def fail(*argv: str, **options: object) -> None:
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        modal = fake_modal((), [])
+        modal.Sandbox.create.aio = fail
+        patch.setitem(sys.modules, "modal", modal)
+        with pytest.raises(
+            EnvironmentLost if is_lost else ConfigError, match="Modal could not create a sandbox: no"
+        ):
+            anyio.run(ModalMachine("", "open", 600).start)
 
 
 @pytest.mark.parametrize("machine", [ModalMachine("", "open", 600), E2BMachine("", "open", 600)])
