@@ -1,6 +1,6 @@
-"""Comparisons of arms, of runs, and of a run with a stored baseline, paired by case and repetition. No I/O.
+"""Comparisons of arms, of runs, and of a run with a stored baseline, paired by case and repetition.
 
-Invariant: a comparison that is not significant never claims that there is no difference.
+Invariant: a comparison that is not significant never claims that there is no difference. This module does no I/O.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

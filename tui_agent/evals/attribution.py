@@ -1,6 +1,6 @@
-"""Attribution of a failed case to its cause, from the session's events and the results of its checks. No I/O.
+"""Attribution of a failed case to its cause, from the session's events and the results of its checks.
 
-Invariant: a failure of the provider is never attributed to the agent.
+Invariant: a failure of the provider is never attributed to the agent. This module does no I/O.
 """
 
 from collections import Counter

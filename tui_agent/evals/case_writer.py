@@ -7,12 +7,12 @@ import tomlkit
 from tui_agent.fast_dataclass import dataclass
 
 BUDGET_FACTOR = 2
-"""The case proposes this multiple of the budget that the session used."""
+"""The case's proposed limits are this multiple of the parts and iterations that the session used."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseDraft:
-    """The content of a case that was made from a session. `parts` and `iterations` are their numbers in the session."""
+    """The content of a case that was made from a session. `parts` and `iterations` are the session's counts."""
 
     session: str
     messages: tuple[str, ...]

@@ -99,7 +99,7 @@ class _Freezer:
         """For each turn, the files that the user changed before it, each with the commit that has it."""
         self._removed: dict[int, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}
-        """For each path that calls changed, the file of the case with its final content; empty if the path was deleted.
+        """For each path that calls changed, the case's file with the final content; empty if the path was deleted.
         """
 
     @property

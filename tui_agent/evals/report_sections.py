@@ -1,4 +1,7 @@
-"""The sections of a report, each with text and one table. Terminal, Markdown and HTML show the same sections. No I/O."""
+"""The sections of a report, each with text and one table. Terminal, Markdown and HTML show the same sections.
+
+Invariant: this module does no I/O.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,7 @@
-"""Statistics of pass rates: confidence intervals and the paired comparison of two arms. No I/O.
+"""Statistics of pass rates: confidence intervals and the paired comparison of two arms.
 
-Invariant: the p-values of the paired test are exact; only the interval of a rate uses a normal approximation.
+Invariant: the p-values of the paired test are exact; only the interval of a rate uses a normal approximation. This
+module does no I/O.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""The folder with the outputs of a simulation: history, task tree, result, and the workspace as it was left.
+"""The folder with the outputs of a simulation: history, task tree, result, and the workspace at the end of the run.
 
-Invariant: each file is replaced atomically, the history after every message, so that the folder is readable even after
-a kill.
+Invariant: each file is replaced atomically, and the history after every message, so that the folder is readable even
+after a kill.
 """
 
 import json

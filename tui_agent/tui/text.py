@@ -1,10 +1,10 @@
 """Sanitizing of untrusted text: text of models, tools, files and users becomes harmless cells here.
 
-Invariant: text returned by `clean` contains no control character except the line feed, no escape sequence, no
-invisible or direction-changing character, and no lone surrogate. Its width is the same
-on every terminal: emoji sequences are split into their parts (no joiners, variation selectors or skin tones), flags
-become letters, and unassigned code points become a replacement character. Every regular expression here is linear in
-its input (possessive or bounded), so a line of 10 MB is safe.
+Invariant: text returned by `clean` contains no control character except the line feed, no escape sequence, no invisible
+or direction-changing character, and no lone surrogate. The text has the same width on every terminal: emoji sequences
+are split into their parts (no joiners, variation selectors or skin tones), flags become letters, and unassigned code
+points become a replacement character. Every regular expression here is linear in its input (possessive or bounded), so
+a line of 10 MB is safe.
 """
 
 import re

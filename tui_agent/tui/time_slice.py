@@ -1,6 +1,6 @@
 """Time slices for long work on the event loop, so that keys are handled and rows painted in between.
 
-Invariant: after each slice, the work lets the event loop run other tasks once, without sleeping.
+Invariant: after each slice, the work lets other tasks of the event loop run once, without sleeping.
 """
 
 import asyncio

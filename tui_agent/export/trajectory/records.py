@@ -27,7 +27,7 @@ class TestResult(FrozenModel):
 class EnvoiCall(FrozenModel):
     """One run of tests or of a verifier. `path` is the command (with its folder), or `verifier:NAME`.
 
-    `status_code` is the exit code: 0 if everything passed, -1 if it is unknown.
+    `status_code` is the exit code: 0 if everything passed, -1 if the exit code is unknown.
     """
 
     path: str

@@ -51,10 +51,10 @@ class SessionSwitcher:
         """True while a session is being opened; messages wait for it."""
 
     async def open(self, options: SessionOptions, *, with_draft: bool = False) -> bool:
-        """Close the open session and open another one; return False if it could not be opened.
+        """Close the open session and open another one; return False if the other session could not be opened.
 
-        `with_draft` moves the unsent message from the open session to the other one.
-        Messages sent meanwhile go to the new session; if it cannot be opened, they return to the prompt.
+        `with_draft` moves the unsent message from the open session to the other one. Messages sent meanwhile go to the
+        new session; if that session cannot be opened, they return to the prompt.
         """
         self.under_way = True
         if not await self._may_leave():

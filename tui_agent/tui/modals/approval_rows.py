@@ -57,7 +57,7 @@ def plan_command(
 def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[Strip], room: int) -> Plan:
     """Plan the rows for a change of a file, which scrolls, and its effects.
 
-    The effects are fixed below the change if there is room in `room` rows, otherwise they scroll at its end.
+    The effects are fixed below the change if `room` rows suffice. Otherwise they follow the change and scroll with it.
     """
     body = [*file, *rows]
     must = len(file) + min(1, len(rows))

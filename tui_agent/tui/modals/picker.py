@@ -263,8 +263,8 @@ class Picker(ChoiceSheet[str | None]):
     def _label_widths(self, width: int, items: Sequence[Item]) -> dict[str, int]:
         """Return the width of the labels in each group.
 
-        A group with paths has its own width; all other groups share one. While a filter is typed, all items share one
-        width.
+        A group with paths has its own width; all other groups have the same width. While a filter is typed, all items
+        have the same width.
         """
         groups: dict[str, list[Item]] = {}
         with_paths = set() if self.field.text else {item.group for item in items if item.is_path}

@@ -244,7 +244,7 @@ class ProviderForm(Form[Provider | None]):
         elif address and not address.startswith(("http://", "https://")):
             self.show_fault(ADDRESS, "An address starts with http:// or https://.")
         elif " " in model or model.lower().startswith(_KEY_PREFIXES) or model.endswith("/"):
-            text = "This is not a model's name: type provider/model, or a profile. The key goes below."
+            text = "This is not a model's name: type provider/model, or a profile. Type the key in the field below."
             self.show_fault(MODEL, text)
         elif self.keeps_key and not key:
             self.show_fault(KEY, "Enter a key first, or untick the box.")

@@ -195,7 +195,8 @@ def file_candidates(
 def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list[Candidate]:
     """Return the resources of MCP servers (`SERVER:URI`) that match the query.
 
-    A resource with a variable is completed only up to the variable, and only until the query is longer than that.
+    The completion of a URI with a variable ends before the variable. Such a URI does not match a query that is longer
+    than the part before the variable.
     """
     found: list[Candidate] = []
     for text, _ in mentions:

@@ -352,8 +352,8 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def enter(self, running: bool) -> bool:
         """Send the message; after a backslash at the end of the line, insert a line break instead.
 
-        `running` is True for the key that sends during a turn, False for the key that starts a turn. Return False if a
-        turn runs and `running` is False, or the reverse.
+        `running` is True for the key that sends during a turn, False for the key that sends at other times. Return
+        False if the key does not fit the session's state.
         """
         if running != self.running:
             return False

@@ -180,7 +180,8 @@ def farewell(session_id: str, answer: str, *, data_dir: Path | None = None, jobs
 def last_words(words: str) -> bool:
     """Print the text on the normal screen, which is shown after the app quits; return False if the terminal is gone.
 
-    In that case, standard output and error are redirected to /dev/null, so that Python can exit without an error.
+    If the terminal is gone, standard output and error are redirected to /dev/null, so that Python can exit without an
+    error.
     """
     try:
         sys.stdout.write(f"{words}\n" if words else "")
