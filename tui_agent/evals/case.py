@@ -25,7 +25,7 @@ SUITE_FILES = ("suite.toml", "suite.json")
 def _check_relative(path: str) -> str:
     pure = PurePosixPath(path)
     if not path or pure.is_absolute() or ".." in pure.parts or "\0" in path:
-        raise ValueError("the path leaves the workspace")
+        raise ValueError("the path is outside the workspace")
     return path
 
 

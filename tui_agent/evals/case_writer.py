@@ -12,7 +12,10 @@ BUDGET_FACTOR = 2
 
 @dataclass(frozen=True, slots=True)
 class CaseDraft:
-    """The content of a case that was made from a session. `parts` and `iterations` are the session's counts."""
+    """The content of a case that was made from a session.
+
+    `parts` and `iterations` are the numbers of parts and iterations in the session.
+    """
 
     session: str
     messages: tuple[str, ...]

@@ -59,7 +59,10 @@ class CommitChecks:
 
     @property
     def winner(self) -> CheckedCommit | None:
-        """The earliest checkpoint that passed all checks; None until all earlier checkpoints are checked."""
+        """The earliest checkpoint that passed all checks.
+
+        None if no checkpoint passed, or while the check of an earlier checkpoint still runs.
+        """
         for commit in self._commits:
             if commit.results is None:
                 return None

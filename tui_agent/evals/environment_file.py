@@ -111,7 +111,9 @@ def load_environment(path: Path) -> EvalEnvironment:
     found = (item for value in values for item in (value.tests if isinstance(value, EnvSuite) else [value]))
     for item in {id(item): item for item in found if isinstance(item, EnvTest)}.values():
         if item.path in tests:
-            raise ConfigError(f"{file}: two tests are named {item.path!r}.", hint="Give each its own name.")
+            raise ConfigError(
+                f"{file}: two tests are named {item.path!r}.", hint="Give each test its own name."
+            )
         tests[item.path] = item
     if not tests:
         raise ConfigError(

@@ -46,7 +46,7 @@ class CaseOracle:
             write_answers(case, self._workspace, path)
             return f"replay:{path}"
         answers = [answer.model_dump(mode="json", exclude_defaults=True) for answer in case.oracle]
-        answers = answers or [{"text": f"The oracle {case.oracle_plugin} solved it."}]
+        answers = answers or [{"text": f"The oracle {case.oracle_plugin} solved the case."}]
         path = self._folder / "oracle.yaml"  # JSON is valid YAML
         script = {"name": ORACLE, "answers": answers}
         path.write_text(json.dumps(script, ensure_ascii=False), encoding="utf-8")

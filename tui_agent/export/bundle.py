@@ -119,6 +119,6 @@ def commit_after(records: list[Record], part: int) -> str:
     if not commit:
         raise CheckpointError(
             f"No checkpoint was taken {'before the first part' if part < 0 else f'up to part {part}'}.",
-            hint="The workspace was not stored after this part.",
+            hint="The workspace was not stored then.",
         )
     return commit

@@ -94,7 +94,10 @@ def _nest(rows: Sequence[object], source: str) -> Mapping[str, Any]:
     _require_no_circle(parents, source)
     if len(roots) != 1:
         found = ", ".join(roots) or "none"
-        raise ConfigError(f"{source}: a tree has one node without a parent, found {found}.", hint=FORMAT_HINT)
+        raise ConfigError(
+            f"{source}: a tree must have exactly one node without a parent, but this one has {found}.",
+            hint=FORMAT_HINT,
+        )
     return nodes[roots[0]]
 
 

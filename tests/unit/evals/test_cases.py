@@ -43,11 +43,11 @@ def fault(tmp_path: Path, tree: object) -> str:
         ),
         (
             {**GOOD, "files": {"../a": ""}},
-            "/bad.json: 'files.\"../a\"': the path leaves the workspace. Correct the value.",
+            "/bad.json: 'files.\"../a\"': the path is outside the workspace. Correct the value.",
         ),
         (
             {**GOOD, "files": {"/a": ""}},
-            "/bad.json: 'files.\"/a\"': the path leaves the workspace. Correct the value.",
+            "/bad.json: 'files.\"/a\"': the path is outside the workspace. Correct the value.",
         ),
         ({**GOOD, "fixture": "gone"}, "/bad.json, at fixture: the folder /gone was not found."),
         (

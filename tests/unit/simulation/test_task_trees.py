@@ -47,9 +47,12 @@ def row(name: str, parent: str = "", **more: object) -> dict[str, object]:
         ([row("a", "b"), row("b", "a"), row("r")], "t, at node 'a': the parents form a circle: a → b → a."),
         ([row("a", "a"), row("r")], "t, at node 'a': the parents form a circle: a → a."),
         ([row("r"), row("a", "x")], "t, at node 'a': its parent 'x' was not found."),
-        ([row("r"), row("s")], "t: a tree has one node without a parent, found r, s."),
+        (
+            [row("r"), row("s")],
+            "t: a tree must have exactly one node without a parent, but this one has r, s.",
+        ),
         ([row("r"), row("r")], "t, at node 'r': another node has the same id."),
-        ([], "t: a tree has one node without a parent, found none."),
+        ([], "t: a tree must have exactly one node without a parent, but this one has none."),
         ([row("r"), "x"], "t, at 1: it is not an object with an id."),
         ("x", "t: expected a table with children, description, id, status."),
         (

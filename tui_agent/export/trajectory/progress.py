@@ -93,7 +93,7 @@ def commit_of_part(trace: AgentTrace, part: int) -> str:
     if commit is None:
         raise UsageError(
             f"No checkpoint was taken up to part {part}.",
-            hint="The workspace was not stored after this part.",
+            hint="The workspace was not stored then.",
         )
     return commit
 

@@ -30,7 +30,7 @@ class ChoiceKeeper:
         """The model that the user chose last."""
         self._remark = ""
         self._remembered: tuple[str, str] | None = None
-        """The name and the address of the model that were remembered for the chosen model."""
+        """Name and address of the chosen model as saved for later starts; None until they are saved."""
         self._chosen_policy = ""
         """The policy that the user chose last, until it is in use."""
         self._has_reported = False

@@ -84,7 +84,7 @@ class PromptSubmitter:
             key = self._host.app.key_map.key_of("stop")
             running = "Another command" if self._host.state.shell is not None else "A turn"
             self._host.app.say(
-                f"{running} is running. Press {key} to stop it, then send this one.", "warning"
+                f"{running} is running. Press {key} to stop it, then send this command.", "warning"
             )
             return False
         hidden = text.startswith("!!")
