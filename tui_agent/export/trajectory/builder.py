@@ -58,7 +58,7 @@ class TraceBuilder:
         self._records: list[PartRecord | None] = []
         """One record for each part; None for a record that was dropped because it is in the file."""
         self.first_changed = 0
-        """The position of the first record that changed since this was last set."""
+        """The position of the first record that changed since the file was last written."""
         self.is_stale = False
         """True if an event changed a dropped record, so that all records must be built again."""
         self.last_seq = -1

@@ -82,10 +82,9 @@ KEYS = "list_open", "list_choose", "list_close"
 """The actions whose keys are shown below the list."""
 PAGE_ROWS = 8
 MIN_ABOUT_CELLS = 24
-"""Minimum cells for a description that is shown left of `right`; with fewer cells, only the selected row shows `right`.
-"""
+"""Minimum cells for `Item.about` next to `Item.right`; with fewer cells, only the selected row shows `Item.right`."""
 MIN_RIGHT_CELLS = 11
-"""Minimum cells for a `right` that is cut off."""
+"""Minimum cells for a cut-off `Item.right`; with fewer cells, the text is left out."""
 
 
 class Picker(ChoiceSheet[str | None]):

@@ -80,7 +80,7 @@ def _usable_programs(environ: Mapping[str, str]) -> list[tuple[str, ...]]:
 def _read(words: list[str], environ: Mapping[str, str]) -> bytes | None:
     """Return the output of a program if it is a PNG image, otherwise None; decode osascript's hexadecimal output.
 
-    The output is read up to the first byte too many. Raises `TuiAgentError` if the program does not end in time.
+    Only the start of a too large output is read. Raises `TuiAgentError` if the program does not end in time.
     """
     try:
         program = subprocess.Popen(
