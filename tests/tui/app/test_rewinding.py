@@ -128,6 +128,20 @@ async def test_undo_gives_the_message_back_to_the_prompt() -> None:
         assert driven.app.prompt.editor.text == "the first thing"
 
 
+async def test_undo_of_a_turn_that_continued_the_one_before_gives_no_message_back() -> None:
+    async with open_app(session=begun()) as driven:
+        turn(driven, 1, "the first thing", "one")
+        driven.session.feed(
+            TurnStarted(turn=2, is_continuation=True),
+            TurnFinished(turn=2, reason="finished", duration_ms=5.0),
+        )
+        await driven.settle()
+        await driven.type("/undo")
+        await driven.press("enter")
+        assert [type(one) for one in driven.session.submitted] == [Undo]
+        assert driven.app.prompt.editor.text == ""
+
+
 async def test_a_second_undo_can_be_typed_right_away() -> None:
     async with open_app(session=begun()) as driven:
         turn(driven, 1, "the first thing", "one")

@@ -88,8 +88,19 @@ async def test_folding_hides_what_is_below_and_opening_brings_it_back() -> None:
         assert "read src/timesheet/cli.py" in driven.text()
 
 
-async def test_a_spans_events_open_as_json_and_enter_shows_it_in_the_chat() -> None:
-    async with open_app(golden("night_shift"), size=(160, 45)) as driven:
+async def test_on_a_low_terminal_the_header_shows_the_state_of_the_session() -> None:
+    async with open_app(golden("night_shift"), size=(80, 12)) as driven:
+        assert "ready" in driven.rows()[0]
+        for key in ("f3", "/jobs", "/tree"):
+            await driven.press(*([key] if key == "f3" else [*key, "enter"]))
+            await driven.until(lambda: len(driven.app.screen_stack) == 2)
+            assert "ready" in driven.rows()[0] and "opening" not in driven.rows()[0], key
+            await driven.press("escape")
+
+
+@pytest.mark.parametrize("width", [160, 80])
+async def test_a_spans_events_open_as_json_and_enter_shows_it_in_the_chat(width: int) -> None:
+    async with open_app(golden("night_shift"), size=(width, 45)) as driven:
         await driven.press("f3", "4")
         await driven.press("j")
         await driven.pilot.pause(0.1)

@@ -289,7 +289,7 @@ def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> None:
     waits = any(
         row.state == "waiting" for row in map(draft.tool_entry, draft.tools.values()) if row is not None
     )
-    approval = "An approval is still open: its call has not run." if waits else ""
+    approval = "An approval was open: its call had not run, and you are asked again." if waits else ""
     draft.add_notice(ev, "resume", "warning", ("The last run did not end properly.", closed, approval))
 
 

@@ -18,6 +18,7 @@ def open_pane(context: AppContext, argument: str) -> None:
 
         def show_session(screen: PluginPaneScreen) -> None:
             screen.header.set_branch(context.app.header.branch)
+            screen.header.set_status(context.app.header.status)
             screen.header.set_views(context.state, context.views.meter.view())
 
         context.app.push_screen(

@@ -65,10 +65,12 @@ class RewindActions:
         if argument and not self._is_newest_turn(argument):
             self._undo_from(argument)
             return
-        if self._host.views.branches.view().undo_to is None:
+        undo_to = self._host.views.branches.view().undo_to
+        if undo_to is None:
             self._host.app.say("Nothing to undo yet.", "warning")
             return
-        self._give_back(self._sent_messages()[-1:])
+        # A turn that continued the one before has no message.
+        self._give_back([entry for entry in self._sent_messages() if entry.seq > undo_to])
         self._host.submit(Undo())
 
     def _is_newest_turn(self, argument: str) -> bool:

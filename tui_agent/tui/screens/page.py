@@ -184,6 +184,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     def show_session(self) -> None:
         """Show the session's figures in the header."""
         self.header.set_branch(self.context.app.header.branch)
+        self.header.set_status(self.context.app.header.status)
         self.header.set_views(self.context.state, self.context.views.meter.view())
 
     def show_keys(self) -> None:

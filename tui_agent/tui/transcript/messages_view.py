@@ -188,8 +188,11 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
         end_role = _END_ROLES.get(entry.reason, "warning")
         left += [Run(TURN_END_LABELS[entry.reason], look.s(end_role)), Run(dot, tone)]
     folders = format_folders(entry.folders, most=1)
-    nothing = "changed files unknown" if entry.has_unknown_changes else "no files changed"
-    files = [Run(entry.files_text if entry.files else folders or nothing, tone)]
+    # The open calls of a turn that a crash stopped can still run, in the next turn.
+    nothing = "no files changed" if entry.reason == "finished" else ""
+    nothing = "changed files unknown" if entry.has_unknown_changes else nothing
+    changed = entry.files_text if entry.files else folders or nothing
+    files = [Run(changed, tone)] if changed else []
     if entry.files:
         for words, role in format_line_changes(entry.added, entry.removed, look.symbols.minus):
             files += [Run(" ", tone), Run(words, look.s(role))]
@@ -200,7 +203,7 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
         right += [*([Run("   ", tone)] if right and pressed else []), *pressed]
     room = look.right - TEXT_COLUMN - (width_of(right) + 2 if right else 0)
     for shown in ([*facts, iterations], facts):
-        runs = [*left, Run(dot.join(shown) + dot, tone), *files]
+        runs = [*left, Run(dot.join(shown) + (dot if files else ""), tone), *files]
         if width_of(runs) <= room:
             rows = [look.both_sides([look.gutter(), *runs], right)]
             break

@@ -140,12 +140,8 @@ class TraceScreen(Page[int]):
         self.context.app.copy_text(plain_text(span, self.context))
 
     def _show_in_chat(self, span: Span) -> None:
-        """Show the span in the chat; if the terminal has no room for the details pane, show the span's events."""
-        if self.detail.display:
-            self.leave()
-            self.context.chat.show_seq(span.first_seq)
-        else:
-            open_events(self.context, span)
+        self.leave()
+        self.context.chat.show_seq(span.first_seq)
 
     def _stop(self, span: Span) -> None:
         if self._is_running(span):
