@@ -35,6 +35,10 @@ START_PAUSE_S = 1.0
 """Seconds after which a server that is still starting lets the next one start."""
 COMPLETION_LIMIT_S = 1.0
 """Seconds that servers have to complete a mention."""
+ALONE_S = 5.0
+"""Minimum seconds that a run waits for a server while no other one is ready."""
+LOOK_S = 0.2
+"""Seconds between two looks whether another server is ready."""
 READ_RESOURCE = "read_resource"
 TOOL_WAIT_S = 30.0
 """Maximum seconds that a call waits for its server, if the call waited for approval in an earlier run."""
@@ -97,8 +101,9 @@ class McpServers:
     async def wait_until_settled(self, prompt: str) -> None:
         """Wait until each server is ready, failed to start, or took longer than its `StartTimes.patience`.
 
-        A run waits longer for a server that the prompt names. Whenever another server starts or is ready, a server's
-        time begins again, because the servers share the processor.
+        While no server is ready, the wait is at least `ALONE_S`. A run waits longer for a server that the prompt names.
+        Whenever another server starts or is ready, a server's time begins again, because the servers share the
+        processor.
         """
         with anyio.move_on_after(MAX_PATIENCE_S):
             async with anyio.create_task_group() as group:
@@ -113,11 +118,13 @@ class McpServers:
     async def _wait_for_start(self, runner: ServerRunner, prompt: str) -> None:
         patience = await to_thread.run_sync(self._times.patience, runner.settings, prompt)
         while not runner.settled.is_set():
-            began = runner.start_began or anyio.current_time()
-            left = max(began, self._progress_at) + patience - anyio.current_time()
+            is_any_ready = any(each.start_seconds is not None for each in self._runners)
+            began = max(runner.start_began or anyio.current_time(), self._progress_at)
+            limit_s = patience if is_any_ready else max(patience, ALONE_S)
+            left = began + limit_s - anyio.current_time()
             if not patience or left <= 0:
                 return
-            with anyio.move_on_after(left):
+            with anyio.move_on_after(min(left, LOOK_S)):
                 await runner.settled.wait()
         self._progress_at = anyio.current_time()
 

@@ -268,6 +268,19 @@ async def test_a_run_waits_shortly_for_servers_that_do_not_answer_and_only_once(
     await env.aclose()
 
 
+async def test_a_run_waits_longer_while_no_server_is_ready(tmp_path: Path) -> None:
+    env, times = LocalEnvironment(tmp_path), StartTimes(tmp_path / "times")
+    for low, high in (4.5, 8.0), (0.0, 1.0):
+        servers = McpServers([server("silent", timeout=60.0)], env, str(tmp_path), times)
+        async with anyio.create_task_group() as group:
+            group.start_soon(servers.run)
+            began = anyio.current_time()
+            await servers.wait_until_settled("")
+            assert low < anyio.current_time() - began < high
+            await servers.aclose()
+    await env.aclose()
+
+
 async def test_the_duration_of_a_start_is_remembered(tmp_path: Path) -> None:
     env, times, settings = LocalEnvironment(tmp_path), StartTimes(tmp_path / "times"), server("good")
     times.save(settings, math.inf)
