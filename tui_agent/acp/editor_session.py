@@ -34,6 +34,7 @@ from tui_agent.protocol.commands import Command, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked, TurnEnd
+from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.pending_commands import PendingCommand, RunningPrompt
 
@@ -100,6 +101,9 @@ class EditorSession:
             state.apply(event)
             if is_on_branch(event.seq, branch):
                 await self._send(await self._translator.translate(event, state, replayed=True))
+        view = state.view()
+        if not view.turn_running:
+            await self._send([_unfinished(call.call_id) for call in view.open_calls if call.called])
 
     async def run(self, group: TaskGroup) -> None:
         """Send the session's commands, then updates for new events, until the session or the connection ends."""
@@ -200,6 +204,12 @@ class EditorSession:
     async def aclose(self) -> None:
         """Close the session."""
         await self._session.aclose()
+
+
+def _unfinished(call_id: CallId) -> Update:
+    """Return the update for a call that waited for its approval when an earlier run ended: no editor is asked again."""
+    content = acp.tool_content(acp.text_block("Not run: the turn ended before you answered."))
+    return acp.update_tool_call(call_id, status="failed", content=[content])
 
 
 def _stop_reason(prompt: RunningPrompt) -> StopReason:

@@ -410,6 +410,20 @@ async def test_the_mode_follows_the_policy_and_cancelling_interrupts() -> None:
     assert editor.take() == [{"sessionUpdate": "current_mode_update", "currentModeId": "plan"}]
 
 
+async def test_a_replayed_call_that_was_never_answered_does_not_stay_pending() -> None:
+    editor = Editor()
+    history = (
+        TurnStarted(turn=1),
+        CALLED,
+        ASKED,
+        TurnFinished(turn=1, reason="interrupted"),
+    )
+    async with opened(editor, *history, replay=True):
+        start, update = editor.take()
+    assert (start["status"], update["toolCallId"], update["status"]) == ("pending", CALL, "failed")
+    assert update["content"][0]["content"]["text"] == "Not run: the turn ended before you answered."
+
+
 async def test_history_is_replayed_as_it_is_on_the_current_branch() -> None:
     editor = Editor()
     history = (
