@@ -39,7 +39,7 @@ async def test_where_nothing_runs_there_is_nothing_to_pause() -> None:
     async with open_app(golden("night_shift")) as driven:
         await driven.type("/pause")
         await driven.press("escape", "enter")
-        assert "No turn is running. /pause pauses one" in driven.text() and driven.session.submitted == []
+        assert "No turn is running. /pause pauses a turn" in driven.text() and driven.session.submitted == []
 
 
 def searched(folder: Path, text: str) -> str:
