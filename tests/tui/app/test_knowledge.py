@@ -59,7 +59,7 @@ async def test_plugins_are_listed_with_their_state_and_what_they_offer_by_kind()
         assert text.index("tickets failed No module named jira. tickets.py:3") < text.index("files on tools ")
         assert "files on tools read_file, glob; policy table make; pane tests" in text
         assert "mine on user 2.1: command deploy" in text
-        assert "plugins enable` turns one on" in driven.text()
+        assert "`plugins enable` enables one." in driven.text()
 
 
 async def test_skills_are_listed_with_their_origin_and_faults_and_one_goes_into_the_message() -> None:

@@ -114,7 +114,7 @@ def show_plugins(context: AppContext, argument: str) -> None:
         if plugins:
             facts.gap()
             facts.text(
-                "`tui-agent plugins list` also shows plugins that are off; `tui-agent plugins enable` turns one on.",
+                "`tui-agent plugins list` also lists disabled plugins; `plugins enable` enables one.",
                 "t3",
             )
 
