@@ -232,3 +232,10 @@ def test_an_invalid_tool_is_named_and_the_others_of_its_server_work(program: Pro
     assert "Hello, Ada!" in done.stdout
     checked = program.run_in_process("mcp", "check", "stub")
     assert "The tool list is left out" in checked.stderr and checked.returncode == 0
+
+
+def test_a_faulty_entry_is_named_in_a_sentence(program: Program) -> None:
+    configure(program, "'two words'", str(STUB))
+    script(program, "mcp_stub_greet", {})
+    done = program.run_in_process("run", "go", "--model", "scripted:script.yaml")
+    assert "The MCP server two words is off. Its name must consist of at most 40 letters" in done.stderr

@@ -36,7 +36,7 @@ class StdioTransport:
         self._process = process
         self._errors = b""
         self._skipped = 0
-        self._sample = ""
+        self._sample = b""
         self.ended = anyio.Event()
         self.fault = ""
         """The reason why the connection ended; empty if the server ended."""
@@ -44,7 +44,7 @@ class StdioTransport:
     def describe_end(self, exit_code: int | None) -> str:
         """Return the reason why the server ended, with the last line that it wrote to standard error."""
         lines = self._errors.decode("utf-8", "replace").strip().splitlines()
-        last = clean_line(lines[-1]) if lines else self._sample
+        last = clean_line(lines[-1] if lines else self._sample.decode("utf-8", "replace"))
         reason = self.fault or f"it ended with {exit_code}"
         return f"{reason}: {last}" if last else reason
 
@@ -89,12 +89,12 @@ class StdioTransport:
                 return
 
     def _parse(self, line: bytes) -> SessionMessage | None:
-        try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except (ValueError, RecursionError):
-            self._skipped += len(line)
+        with suppress(ValueError, RecursionError):
+            if line.lstrip().startswith(b"{"):  # any other line is no message: it is skipped without the SDK
+                return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        self._skipped += len(line)
         if line.strip():
-            self._sample = clean_line(line[:400].decode("utf-8", "replace"))
+            self._sample = line[:400]
         if self._skipped > MAX_SKIPPED_BYTES:
             self.fault = "it writes lines to standard output that are not MCP messages"
         return None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.plugin_host.discover import PluginPlaces, plugin_at
+from tui_agent.plugin_host.discover import PluginPlaces, plugin_at, plugins_at
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.modules import unload_modules
 from tui_agent.plugin_host.offers import OfferedTool
@@ -49,6 +49,11 @@ def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:
     path = path.absolute()
     if not path.exists():
         return CheckReport(path.name, "", (), (f"{path} was not found.",), ())
+    names = [found.name for found in plugins_at(path)]
+    if len(names) > 1:
+        return CheckReport(
+            path.name, "", (), (f"{path} has several plugins: {', '.join(names)}. Check one.",), ()
+        )
     plugin = plugin_at(path, "option")
     loaded = PluginHost(PluginPlaces(extra=(path,), entry_points=False)).load()
     faults = [event.message for event in loaded.failed]
@@ -91,7 +96,7 @@ def _schema_faults(loaded: LoadedPlugins) -> list[str]:
 def _import_notes(path: Path) -> list[str]:
     notes = []
     files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    for file in files:
+    for file in filter(Path.is_file, files):
         try:
             tree = ast.parse(file.read_bytes())
         except (SyntaxError, ValueError, OSError):

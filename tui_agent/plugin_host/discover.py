@@ -194,6 +194,9 @@ def _plugins_in(folder: Path | None, source: Source) -> Iterator[FoundPlugin]:
         entries = sorted(folder.iterdir())
     except FileNotFoundError:
         return
+    except NotADirectoryError:
+        yield FoundPlugin(folder.name, source, folder, fault=f"{folder} is neither a folder nor a .py file.")
+        return
     except OSError as error:
         yield FoundPlugin(folder.name, source, folder, fault=f"{folder} cannot be listed: {error.strerror}.")
         return

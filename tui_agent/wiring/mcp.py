@@ -54,7 +54,11 @@ def build_servers(
     known = () if base.options.no_plugins else configured_servers(base)
     settings = [found for server in known if (found := server_settings(base, server)) is not None]
     failed = [
-        PluginFailed(plugin=f"{MCP_OWNER}{server.name}", message=f"{server.fault}.", where=server.source)
+        PluginFailed(
+            plugin=f"{MCP_OWNER}{server.name}",
+            message=f"{server.fault[:1].upper()}{server.fault[1:]}.",
+            where=server.source,
+        )
         for server in known
         if server.fault
     ]

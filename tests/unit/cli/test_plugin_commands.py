@@ -1,5 +1,6 @@
 """`plugins new`, `check` and `list`, called as the program calls them."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -84,6 +85,25 @@ def test_a_check_runs_the_test_in_the_documentation_beside_a_single_file(call: C
     (work / "test_lines.py").write_text(test)
     status, out, _ = call("plugins", "check", "lines.py")
     assert status == 0 and "tests: 1 passed" in out, out
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("pipe.py", "is neither a folder nor a .py file."),
+        ("/dev/zero", "is neither a folder nor a .py file."),
+        ("note.txt", "is neither a folder nor a .py file."),
+        ("several", "has several plugins: one, two. Check one."),
+        ("empty", "No plugin at"),
+    ],
+)
+def test_a_check_of_what_is_no_plugin_ends_and_says_so(call: Call, work: Path, path: str, words: str) -> None:
+    os.mkfifo(work / "pipe.py")
+    for file in ("note.txt", "several/one.py", "several/two.py", "empty/note.txt"):
+        (work / file).parent.mkdir(exist_ok=True)
+        (work / file).write_text("x = 1\n")
+    status, out, _ = call("plugins", "check", path)
+    assert (status, words in out) == (1, True), out
 
 
 def new_pane(call: Call, work: Path) -> Path:
