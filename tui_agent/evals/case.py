@@ -6,6 +6,7 @@ Invariant: the error for a broken case names its file, the field and the reason.
 import json
 import shlex
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -24,7 +25,9 @@ SUITE_FILES = ("suite.toml", "suite.json")
 
 def _check_relative(path: str) -> str:
     pure = PurePosixPath(path)
-    if not path or pure.is_absolute() or ".." in pure.parts or "\0" in path:
+    if not pure.name:
+        raise ValueError("the path names no file")
+    if pure.is_absolute() or ".." in pure.parts or "\0" in path:
         raise ValueError("the path is outside the workspace")
     return path
 
@@ -118,15 +121,22 @@ class Case(_Entry):
     def _map_iteration_budget(cls, given: Any) -> Any:
         """Accept `step_budget` as another name for the limit of iterations."""
         if isinstance(given, dict) and "step_budget" in given:
-            given = dict(given)
-            budgets = {"max_iterations": given.pop("step_budget"), **given.get("budgets", {})}
-            return {**given, "budgets": budgets}
+            budgets = given.get("budgets", {})
+            if isinstance(budgets, dict):
+                budgets = {"max_iterations": given["step_budget"], **budgets}
+            return {**{name: given[name] for name in given if name != "step_budget"}, "budgets": budgets}
         return given
 
     @model_validator(mode="after")
     def _check_result(self) -> "Case":
         if not (self.test_command or self.verifier or self.harbor or self.expected):
             raise ValueError("give a test_command, a verifier or expected")
+        for field, files in (("files", self.files), ("test_files", self.test_files)):
+            folders = {str(parent) for name in files for parent in PurePosixPath(name).parents}
+            if (
+                both := next((name for name in files if str(PurePosixPath(name)) in folders), None)
+            ) is not None:
+                raise ValueError(f"{field} has {both!r} as a file and as a folder")
         if bool(self.test_paths) != ("{path}" in self.test_command):
             raise ValueError("test_paths need a test_command that contains {path}")
         return self
@@ -193,13 +203,26 @@ def parse_case(tree: object, path: Path, place: Place = ()) -> Case:
         problems = describe_errors(error, tree, Case, place=place)
         raise ConfigError(f"{path}: {problems}", hint=FORMAT_HINT) from error
     case = case.model_copy(update={"folder": path.parent, "id": case.id or _name_of(path)})
-    if case.fixture_folder is not None and not case.fixture_folder.is_dir():
-        raise ConfigError(
-            f"{path}, at fixture: the folder {case.fixture_folder} was not found.", hint=FORMAT_HINT
-        )
-    if case.dockerfile is not None and not case.dockerfile.is_file():
-        raise ConfigError(f"{path}, at environment: {case.dockerfile} was not found.", hint=FORMAT_HINT)
+    for field, problem in _missing_files(case):
+        name = ".".join(str(part) for part in (*place, field))
+        raise ConfigError(f"{path}, at {name}: {problem}", hint=FORMAT_HINT)
     return case
+
+
+def _missing_files(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield each field that names a file or folder that does not exist, and the problem."""
+    folders = {"fixture": case.fixture, "recording": case.recording}
+    files = {"environment.dockerfile": case.environment.dockerfile if case.environment is not None else ""}
+    if case.verifier is not None and not (case.folder / case.verifier.environment).is_dir():
+        files["verifier.environment"] = case.verifier.environment
+    for name, file in case.expected.files.items() if case.expected is not None else ():
+        files[f"expected.files.{name}"] = file
+    for field, name in folders.items():
+        if name and not (case.folder / name).is_dir():
+            yield field, f"the folder {case.folder / name} was not found."
+    for field, name in files.items():
+        if name and not (case.folder / name).is_file():
+            yield field, f"the file {case.folder / name} was not found."
 
 
 def parse_suite(tree: object, path: Path) -> Suite:
@@ -225,7 +248,7 @@ def read_tree(path: Path) -> Any:
         raise ConfigError(f"{path} was not found.", hint="List the suites with: tui-agent eval list")
     try:
         return json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise ConfigError(f"{path} is not valid {kind}: {error}.", hint=FORMAT_HINT) from error
 

@@ -16,6 +16,11 @@ def container_command(workspace: Path, tests: Path, logs: Path, work_dir: str) -
     The command sees the folders `workspace`, `tests` and `logs` as `work_dir`, `/tests` and `/logs`; all other files
     are read-only. Raises `ConfigError` if bubblewrap is not installed.
     """
+    if work_dir == "/" or any(Path(work_dir).is_relative_to(place) for place in OWN_PLACES):
+        raise ConfigError(
+            f"The working directory {work_dir} of a task cannot be shown in a sandbox.",
+            hint="Use --environment docker, which builds the task's image.",
+        )
     if shutil.which("bwrap") is None:
         raise ConfigError(
             "Tests of Harbor tasks need bubblewrap here.", hint="Install it, e.g. apt-get install bubblewrap."

@@ -4,7 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui_agent.errors import ConfigError
-from tui_agent.evals.case import CASE_FILES, SUITE_FILES, Case, Suite, parse_case, parse_suite, read_tree
+from tui_agent.evals.case import (
+    CASE_FILES,
+    FORMAT_HINT,
+    SUITE_FILES,
+    Case,
+    Suite,
+    parse_case,
+    parse_suite,
+    read_tree,
+)
 from tui_agent.evals.task_folder import is_task_folder, load_task_folder
 from tui_agent.plugin_host.bundled import bundled_folder
 
@@ -24,11 +33,8 @@ def load_suite(name: str, here: Path) -> Suite:
 
 def _load_suite(name: str, here: Path, extending: tuple[Path, ...]) -> Suite:
     """Return a suite. `extending` has the paths of the suites that extend this suite, the outermost first."""
-    path = here / name
-    bundled = bundled_folder("suites")
-    if not path.exists() and bundled is not None and (bundled / name).is_dir():
-        path = bundled / name
-    if not path.exists():
+    path = _find_suite(name, here)
+    if path is None:
         known = ", ".join(suite.name for suite in bundled_suites())
         raise ConfigError(f"There is no suite {name!r}.", hint=f"Give a path, or one of: {known}.")
     resolved = path.resolve()
@@ -38,6 +44,8 @@ def _load_suite(name: str, here: Path, extending: tuple[Path, ...]) -> Suite:
     suite = _load_folder(path) if path.is_dir() else _load_file(path)
     if suite.extends:
         folder = path if path.is_dir() else path.parent
+        if _find_suite(suite.extends, folder) is None:
+            raise ConfigError(f"{path}, at extends: there is no suite {suite.extends!r}.", hint=FORMAT_HINT)
         first = _load_suite(suite.extends, folder, (*extending, resolved)).cases
         suite = suite.model_copy(update={"cases": (*first, *suite.cases)})
     if not suite.cases:
@@ -50,6 +58,14 @@ def _load_suite(name: str, here: Path, extending: tuple[Path, ...]) -> Suite:
             )
         seen.add(case.id.lower())
     return suite
+
+
+def _find_suite(name: str, here: Path) -> Path | None:
+    """Return the path of a suite's file or folder, or of the bundled suite of this name; None if there is none."""
+    bundled = bundled_folder("suites")
+    if not (here / name).exists() and bundled is not None and (bundled / name).is_dir():
+        return bundled / name
+    return here / name if (here / name).exists() else None
 
 
 def bundled_suites() -> Iterator[Suite]:
@@ -74,7 +90,8 @@ def _load_folder(path: Path) -> Suite:
         return Suite(name=case.id, cases=(case,))
     own = next((path / name for name in CASE_FILES if (path / name).is_file()), None)
     if own is not None:
-        return _load_file(own)
+        case = parse_case(read_tree(own), own)
+        return Suite(name=case.id, cases=(case,))
     head = next((path / name for name in SUITE_FILES if (path / name).is_file()), None)
     suite = parse_suite(read_tree(head), head) if head is not None else Suite(name=path.name)
     return suite.model_copy(update={"cases": (*suite.cases, *_cases_below(path))})

@@ -9,6 +9,7 @@ the prompt; a prompt file alone. The sources are in the folder or in its subfold
 Invariant: loading a folder runs only its own `task.py` and `params.py`, and reads no file outside it.
 """
 
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,9 @@ LOCAL_NOTE = "Your workspace is the folder {folder} of this task. Use paths rela
 """Added to the prompt, because an agent that runs on this machine does not see the container's paths."""
 _CANARY = re.compile(r"(#|<!--).*canary", re.IGNORECASE)
 _NOT_SUPPORTED = {"steps": "tasks in several parts", "mcp_servers": "tasks with MCP servers"}
+_TABLES = ("agent", "environment", "metadata", "task", "verifier")
+"""The tables of `task.toml` that are read."""
+_NOT_IN_ID = re.compile(r"[^A-Za-z0-9._-]+")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
@@ -60,8 +64,8 @@ def load_task_folder(folder: Path) -> Case:
         **fields,
     }
     if tests:
-        docker = read_small(folder / "environment" / "Dockerfile") or ""
-        tree["harbor"] = _read_dockerfile(docker).model_dump() | {"tests": tests}
+        task = _read_dockerfile(folder / "environment" / "Dockerfile")
+        tree["harbor"] = task.model_dump() | {"tests": tests}
         tree |= _image_of(folder)
     return parse_case(tree, folder / "task")
 
@@ -79,9 +83,10 @@ def _load_prompt(folder: Path) -> tuple[str, Mapping[str, Any]]:
             )
         try:
             prompt, params = generate()
+            params = dict(params)
         except (Exception, SystemExit) as error:
             raise ConfigError(f"{program}: generate() failed: {type(error).__name__}: {error}.") from error
-        return _require_prompt(str(prompt), program), dict(params)
+        return _require_prompt(str(prompt), program), params
     path = _prompt_file(folder)
     if path is None:
         raise ConfigError(f"{folder} has no prompt.", hint=f"Write {PROMPT_FILES[0]} or task.py.")
@@ -113,7 +118,8 @@ def _require_prompt(text: str, path: Path) -> str:
 def _load_harbor(folder: Path) -> Case:
     config_file, prompt_file = (folder / name for name in HARBOR_FILES)
     config = read_tree(config_file)
-    environment = config.get("environment", {})
+    tables = {name: _table(config, name, config_file) for name in _TABLES}
+    environment = tables["environment"]
     for name, kind in _NOT_SUPPORTED.items():
         if config.get(name) or environment.get(name):
             raise ConfigError(f"{config_file}, at {name}: {kind} are not supported.")
@@ -124,21 +130,33 @@ def _load_harbor(folder: Path) -> Case:
     lines = _require_prompt(read_small(prompt_file) or "", prompt_file).splitlines()
     while lines and (_CANARY.match(lines[0]) or not lines[0].strip()):
         del lines[0]
-    metadata = config.get("metadata", {})
-    docker = read_small(folder / "environment" / "Dockerfile") or ""
-    task = _read_dockerfile(docker)
+    task = _read_dockerfile(folder / "environment" / "Dockerfile")
     tree = {
-        "id": folder.name,
+        "id": _NOT_IN_ID.sub("-", folder.name),
         "prompt": "\n".join([*lines, "", LOCAL_NOTE.format(folder=task.work_dir)]),
         "fixture": "environment" if (folder / "environment").is_dir() else "",
-        "test_timeout_seconds": config.get("verifier", {}).get("timeout_sec", 600.0),
-        "budgets": {"timeout_seconds": config.get("agent", {}).get("timeout_sec")},
-        "category": metadata.get("category", "harbor"),
-        "source": str(config.get("task", {}).get("name", folder.name)),
+        "test_timeout_seconds": _seconds(tables, "verifier", config_file) or 600.0,
+        "budgets": {"timeout_seconds": _seconds(tables, "agent", config_file)},
+        "category": str(tables["metadata"].get("category", "harbor")),
+        "source": str(tables["task"].get("name", folder.name)),
         "harbor": task.model_dump(),
         **_image_of(folder),
     }
     return parse_case(tree, config_file)
+
+
+def _table(config: Mapping[str, Any], name: str, file: Path) -> Mapping[str, Any]:
+    table = config.get(name, {})
+    if not isinstance(table, dict):
+        raise ConfigError(f"{file}, at {name}: it is not a table.")
+    return table
+
+
+def _seconds(tables: Mapping[str, Mapping[str, Any]], name: str, file: Path) -> float | None:
+    seconds = tables[name].get("timeout_sec")
+    if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+        raise ConfigError(f"{file}, at {name}.timeout_sec: {seconds!r} is not a number above 0.")
+    return seconds
 
 
 def _image_of(folder: Path) -> dict[str, Any]:
@@ -147,14 +165,15 @@ def _image_of(folder: Path) -> dict[str, Any]:
     return {"environment": {"dockerfile": str(dockerfile)}} if (folder / dockerfile).is_file() else {}
 
 
-def _read_dockerfile(text: str) -> HarborTask:
+def _read_dockerfile(file: Path) -> HarborTask:
+    """Return what the Dockerfile does in the local environment. A file that does not exist does nothing."""
     work_dir, copies, skipped = "/app", list[tuple[str, str]](), []
-    for instruction, rest in _docker_lines(text):
+    for instruction, rest in _docker_lines(read_small(file) or ""):
         match instruction:
             case "WORKDIR":
                 work_dir = str(Path("/", work_dir, rest.strip()))
             case "COPY" | "ADD":
-                words = [word for word in shlex.split(rest) if not word.startswith("--")]
+                words = [word for word in _copy_words(rest, file) if not word.startswith("--")]
                 target = str(Path("/", work_dir, words[-1])) if words else ""
                 copies += [(source, target) for source in words[:-1]]
             case "FROM" | "CMD" | "ENTRYPOINT" | "LABEL" | "EXPOSE":
@@ -169,6 +188,16 @@ def _read_dockerfile(text: str) -> HarborTask:
         or not Path(target).is_relative_to(work_dir)
     ]
     return HarborTask(work_dir=work_dir, copies=tuple(copies), skipped=tuple(skipped))
+
+
+def _copy_words(rest: str, file: Path) -> list[str]:
+    """Return the words of a COPY instruction, also those of its JSON form `["SOURCE", "TARGET"]`."""
+    try:
+        return (
+            [str(word) for word in json.loads(rest)] if rest.lstrip().startswith("[") else shlex.split(rest)
+        )
+    except ValueError as error:
+        raise ConfigError(f"{file}, at COPY {rest}: {error}.") from error
 
 
 def _docker_lines(text: str) -> Iterator[tuple[str, str]]:

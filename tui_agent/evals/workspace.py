@@ -23,27 +23,42 @@ def create_workspace(case: Case, target: Path) -> None:
             shutil.copytree(fixture, target, symlinks=True, dirs_exist_ok=True)
     except (OSError, shutil.Error) as error:
         raise ConfigError(f"The fixture {fixture} cannot be copied: {error}.") from error
-    _write_files(case.files, target)
+    for name, text in case.files.items():
+        try:
+            _write_file(target, name, text)
+        except OSError as error:
+            reason = f"cannot be written: {error.strerror}."
+            raise ConfigError(f"{case.id or case.folder}, at files: {name!r} {reason}") from error
 
 
 def create_check_copy(case: Case, workspace: Path, target: Path) -> None:
-    """Copy the workspace to `target` and add the case's hidden tests. Raises `OSError` if that fails."""
+    """Copy the workspace to `target` and add the case's hidden tests. Raises `OSError` if that fails.
+
+    The tests replace what the agent made in their places, such as a link that leads elsewhere.
+    """
     shutil.rmtree(target, ignore_errors=True)
     try:
         shutil.copytree(workspace, target, symlinks=True)
     except shutil.Error as errors:  # it lists all files
         source, _, reason = errors.args[0][0]
         raise OSError(f"{source} cannot be copied: {reason}") from errors
-    _write_files(case.test_files, target)
+    for name, text in case.test_files.items():
+        for folder in reversed((target / name).relative_to(target).parents):
+            place = target / folder
+            if place.is_symlink() or place.is_file():
+                place.unlink()
+        if (target / name).is_dir() and not (target / name).is_symlink():
+            shutil.rmtree(target / name)
+        (target / name).unlink(missing_ok=True)
+        _write_file(target, name, text)
 
 
-def _write_files(files: dict[str, str], target: Path) -> None:
-    for name, text in files.items():
-        path = target / name
-        if not path.parent.resolve().is_relative_to(target.resolve()) or path.is_symlink():
-            raise ConfigError(f"The file {name} would be written outside the workspace, through a link.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+def _write_file(target: Path, name: str, text: str) -> None:
+    path = target / name
+    if not path.parent.resolve().is_relative_to(target.resolve()) or path.is_symlink():
+        raise ConfigError(f"The file {name} would be written outside the workspace, through a link.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
 
 
 def _copy_as_container(case: Case, fixture: Path, target: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tui_agent.evals.case import Case
 from tui_agent.evals.checks import count_tests, read_reward
 from tui_agent.evals.suites import load_suite
 from tui_agent.evals.task_folder import load_task_folder
-from tui_agent.evals.workspace import create_workspace
+from tui_agent.evals.workspace import create_check_copy, create_workspace
 from tui_agent.protocol.settings import Budgets
 
 GOOD = {"prompt": "Do it.", "test_command": "true"}
@@ -78,6 +79,26 @@ def fault(tmp_path: Path, tree: object) -> str:
             {"files": {}, "test_command": "true"},
             "/bad.json: 'prompt' is missing. Add it.",
         ),
+        (
+            {**GOOD, "files": {".": ""}},
+            "/bad.json: 'files.\".\"': the path names no file. Correct the value.",
+        ),
+        ({**GOOD, "files": {"a": "", "a/b": ""}}, "/bad.json: files has 'a' as a file and as a folder."),
+        ({**GOOD, "recording": "gone"}, "/bad.json, at recording: the folder /gone was not found."),
+        (
+            {**GOOD, "expected": {"files": {"a": "gone.txt"}}},
+            "/bad.json, at expected.files.a: the file /gone.txt was not found.",
+        ),
+        (
+            {"cases": [{"prompt": "x", "verifier": {"environment": "gone.py"}}]},
+            "/bad.json, at cases.0.verifier.environment: the file /gone.py was not found.",
+        ),
+        (
+            {**GOOD, "step_budget": 3, "budgets": 4},
+            "/bad.json: 'budgets' is 4: expected a table with max_cost_usd, max_iterations, max_parts, max_turns, "
+            "timeout_seconds. Correct the value.",
+        ),
+        ({"name": "x", "extends": "gone"}, "/bad.json, at extends: there is no suite 'gone'."),
         ({"cases": [GOOD, GOOD]}, "/bad.json: two cases have the id 'bad'."),
         ({"cases": []}, "/bad.json has no cases."),
         ({"cases": 3}, "/bad.json, at cases: it is not a list."),
@@ -86,6 +107,55 @@ def fault(tmp_path: Path, tree: object) -> str:
 )
 def test_a_broken_case_names_file_field_and_reason(tmp_path: Path, tree: object, message: str) -> None:
     assert fault(tmp_path, tree) == message
+
+
+@rows(
+    "name, text, message",
+    [
+        ("case.toml", "", "/t/case.toml: 'prompt' is missing. Add it."),
+        ("case.json", "[" * 100_000, "/t/case.json is not valid JSON: "),
+        ("task.toml", "agent = 3", "/t/task.toml, at agent: it is not a table."),
+        (
+            "task.toml",
+            '[verifier]\ntimeout_sec = "soon"',
+            "/t/task.toml, at verifier.timeout_sec: 'soon' is not a number above 0.",
+        ),
+        (
+            "environment/Dockerfile",
+            'COPY "a b',
+            '/t/environment/Dockerfile, at COPY "a b: No closing quotation.',
+        ),
+        (
+            "task.py",
+            "def generate(): return 'x', 3",
+            "/t/task.py: generate() failed: TypeError: 'int' object is not iterable.",
+        ),
+    ],
+)
+def test_a_broken_folder_of_a_case_or_task_names_file_field_and_reason(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    shutil.rmtree(tmp_path / "t", ignore_errors=True)
+    if not name.startswith("case"):
+        written(tmp_path, "t/tests/test.sh", "true")
+    if name.startswith(("task.toml", "environment")):
+        written(tmp_path, "t/instruction.md", "Do it.")
+        written(tmp_path, "t/task.toml", "")
+    written(tmp_path, f"t/{name}", text)
+    with pytest.raises(ConfigError) as caught:
+        load_suite("t", tmp_path)
+    assert caught.value.message.replace(str(tmp_path), "").startswith(message)
+
+
+def test_hidden_tests_replace_what_the_agent_made_in_their_places(tmp_path: Path) -> None:
+    case = Case.model_validate({**GOOD, "test_files": {"tests/a.py": "a", "b.py": "b", "c/d.py": "d"}})
+    workspace = tmp_path / "workspace"
+    (workspace / "b.py").mkdir(parents=True)
+    (workspace / "tests").symlink_to(tmp_path)
+    (workspace / "c").write_text("a file")
+    create_check_copy(case, workspace, tmp_path / "copy")
+    assert [(tmp_path / "copy" / name).read_text() for name in case.test_files] == ["a", "b", "d"]
+    assert not (tmp_path / "a.py").exists() and (workspace / "tests").is_symlink()
 
 
 def test_a_suite_is_a_file_or_a_folder_and_may_extend_another(tmp_path: Path) -> None:
@@ -131,6 +201,11 @@ def test_a_fixture_is_copied_afresh_and_nothing_is_written_through_a_link(tmp_pa
     with pytest.raises(ConfigError, match="outside the workspace"):
         create_workspace(through, tmp_path / "z")
     assert not (tmp_path / "d.txt").exists()
+    long = case.model_copy(update={"files": {"x" * 300: ""}})
+    with pytest.raises(
+        ConfigError, match=r"two, at files: '(x{300})' cannot be written: File name too long\."
+    ):
+        create_workspace(long, tmp_path / "long")
 
 
 def test_the_highest_tier_of_a_task_folder_is_used(tmp_path: Path) -> None:
