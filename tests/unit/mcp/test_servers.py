@@ -259,18 +259,18 @@ async def test_a_run_waits_shortly_for_servers_that_do_not_answer_and_only_once(
 
     late = ["It has not answered yet. Its tools are used as soon as it answers"]
     messages, seconds = await wait(silent)
-    assert messages == late and 1.5 < seconds < 4.0
+    assert messages == late and 1.5 < seconds < 9.0
     messages, seconds = await wait(silent)
-    assert messages == late and seconds < 1.0
+    assert messages == late and seconds < 1.8
     messages, seconds = await wait(silent, "ask Silent, please")
-    assert messages == late and 9.0 < seconds < 12.0
+    assert messages == late and 9.0 < seconds < 20.0
     assert (await wait(replace(silent, args=(str(SERVER), "chatty"))))[0] == []
     await env.aclose()
 
 
 async def test_a_run_waits_longer_while_no_server_is_ready(tmp_path: Path) -> None:
     env, times = LocalEnvironment(tmp_path), StartTimes(tmp_path / "times")
-    for low, high in (4.5, 8.0), (0.0, 1.0):
+    for low, high in (4.5, 9.0), (0.0, 3.5):
         servers = McpServers([server("silent", timeout=60.0)], env, str(tmp_path), times)
         async with anyio.create_task_group() as group:
             group.start_soon(servers.run)
