@@ -194,6 +194,27 @@ def test_a_new_width_keeps_the_entry_at_the_top() -> None:
         assert view.lines()[0].slot == held
 
 
+@pytest.mark.parametrize("above", range(1, 7))
+def test_a_new_width_keeps_the_place_in_a_long_output_that_was_unfolded(above: int) -> None:
+    s = long_talk(3)
+    output = "".join(f"line {number} " + "x" * 3 * (number % 90) + "\n" for number in range(134))
+    call = s.tool("tests", "pytest", "8 failed", 12, blocks=(TerminalBlock(text=output),))
+    s.answer("Eight failed.")
+    s.turn_end()
+    for number in range(40):
+        s.user(f"Later message {number}")
+        s.answer("some words that wrap " * 30)
+    view = viewport(s)
+    index = s.entries.index(call)
+    with view.steady():
+        view.layout.set_opened(index, True)
+    view.layout.draw_slot(index)
+    view.scroll_to(view.layout.top(index) + 40 * above)
+    for width in (60, 110, 45, 82):
+        view.resize(Look(PALETTE, UNICODE, width), 20)
+        assert view.lines()[0].slot == index
+
+
 def test_other_colours_change_no_height() -> None:
     view = viewport(long_talk(30))
     before = (view.layout.total, view.y)

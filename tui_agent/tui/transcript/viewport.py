@@ -188,6 +188,8 @@ class Viewport:
             self.y = min(self.y, self.end)
         else:
             slot = self.layout.slots[index]
-            row = min(position.row, max(slot.count - 1, 0)) if slot.exact else position.row
+            if not slot.exact:  # A guess that is too small would put the row far below the entry.
+                self.layout.draw_slot(index)
+            row = min(position.row, max(slot.count - 1, 0))
             self.y = min(max(self.layout.heights.top(index) + slot.gap + row, 0), self.end)
         self.anchored = self.y >= self.end and self.layout.total > 0
