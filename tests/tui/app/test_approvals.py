@@ -195,6 +195,22 @@ async def test_more_commands_than_fit_are_read_with_the_whole_command() -> None:
         assert "60  > report.txt" in driven.text()
 
 
+@pytest.mark.parametrize("size", [(80, 24), (80, 12)])
+async def test_an_answer_that_is_not_available_says_why_also_where_all_answers_share_a_row(
+    size: tuple[int, int],
+) -> None:
+    reason = "not available for commands that use the network"
+    choices = (PermissionChoice(reach="always", rule="", offered=False, unavailable_reason=reason),)
+    async with open_app(golden("night_shift"), size=size) as driven:
+        asked = request(
+            effects=(RunEffect(script="make"),), preview=(TextBlock(text="make"),), choices=choices
+        )
+        await ask(driven, asked.model_copy(update={"commands": DEEDS * 20}))
+        await driven.press("d", *["space"] * 40, "a")
+        assert f"A: {reason}"[: 50 if size[1] == 24 else 16] in driven.text()
+        assert driven.session.submitted == []
+
+
 async def test_each_command_of_a_call_is_shown_whole() -> None:
     message = "a subject that " + "goes on " * 12 + "to its end"
     commands = (("git", "add", "--", "a.py"), ("git", "commit", "-m", message))

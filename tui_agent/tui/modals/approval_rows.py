@@ -17,7 +17,7 @@ from tui_agent.tui.modals.approval_state import ANSWERS, WORDS, Answer, Approval
 from tui_agent.tui.modals.effects import question_of
 from tui_agent.tui.text import clean, fit
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import Part, Pen, wrap
+from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
 
 LEAST: Final = 3
 """Minimum rows for showing a command: its first row, the count of hidden rows, its last row."""
@@ -206,7 +206,7 @@ class ApprovalRows(ApprovalState):
         if self.shows_policy:
             return self.keys_rows(width)
         if self.tiny:
-            return [self._typed_row(width) if self.typing else self._answers_in_one(width)]
+            return [self._typed_row(width) if self.typing else self._answers_in_one(width, self._refusal)]
         risk = [] if self._risk_scrolls(width) else self.content.risk(width, self._max_risk_rows)
         rows = [*(self.loose_gap(width) if risk else []), *risk]
         if self.request.rule_error:
@@ -220,8 +220,12 @@ class ApprovalRows(ApprovalState):
         if self.typing and self.chosen == "a":
             note = "saved as typed"
         last = self.keys_line(width, note) if self.is_full else self.line(width, [self.part(note, "t3")])
-        answers = [self._answers_in_one(width)] if is_compact else self._answer_rows(width)
-        rows += [self.line(width, []), *answers]
+        rows.append(self.line(width, []))
+        if is_compact:
+            rows += self.text_rows(width, self._refusal, "warning") if self._refusal else []
+            rows.append(self._answers_in_one(width))
+        else:
+            rows += self._answer_rows(width)
         return [*rows, *self.loose_gap(width), last] if note or self.is_full else rows
 
     def key_hints(self) -> list[KeyHint]:
@@ -324,7 +328,15 @@ class ApprovalRows(ApprovalState):
         cut = fit(rest, max(1, room - len(hint)), self.looks.symbols.ellipsis)
         return [*pieces[: _MAX_REACH_ROWS - 1], cut + hint]
 
-    def _answers_in_one(self, width: int) -> Strip:
+    @property
+    def _refusal(self) -> str:
+        """The key of the chosen answer and the reason why it is not available; empty if it is available."""
+        choice = self.choice(self.chosen)
+        if choice.offered or self.is_gated:
+            return ""
+        return f"{self.key_map.key_of(WORDS[self.chosen].action)}: {choice.unavailable_reason or 'not available'}"
+
+    def _answers_in_one(self, width: int, remark: str = "") -> Strip:
         """Draw all answers in one row: on the smallest screens, and below a whole change or command.
 
         Until everything relevant was visible, draw only the key that scrolls and the answer no.
@@ -346,4 +358,5 @@ class ApprovalRows(ApprovalState):
                 left.append(pen.part(f" {WORDS[answer].short}", role))
             left.append(self.part("  "))
         unseen = format_count(self.unseen_rows, "row") + " not seen yet" if self.unseen_rows else ""
-        return self.line(width, left, [self.part(unseen, "t2")] if is_wide else [])
+        right = fit(remark or unseen, max(0, width - cells(left) - 1), self.looks.symbols.ellipsis)
+        return self.line(width, left, [self.part(right, "t2")] if is_wide else [])
