@@ -75,6 +75,7 @@ async def test_a_call_that_ran_when_the_engine_died_and_its_turn_are_shown_as_en
         await driven.pilot.pause()
         row = next(row for row in driven.rows() if "sleep 300" in row[:60])
         assert row[:61].rstrip().endswith("lost")
+        assert "send a message to open the session again" in driven.text(), "not cut"
         assert "changed files unknown" in driven.text()
         assert "running" not in driven.text() and "The program ended in this turn" in driven.text()
 
