@@ -113,7 +113,7 @@ async def run_session_commands(connection: Any, editor: Editor, session: str, wo
     for typed, said, is_there in (
         ("/undo", "Undid the last turn. /redo brings it back. 1 file removed.", False),
         ("/redo", "Redid the undone turn. 1 file restored.", True),
-        ("/compact", "There are no older messages to summarise.", True),
+        ("/compact", "There is too little to summarise yet.", True),
     ):
         editor.updates.clear()
         await connection.prompt(session_id=session, prompt=[acp.text_block(typed)])

@@ -143,4 +143,4 @@ async def test_what_cannot_come_back_is_refused(tmp_path: Path) -> None:
         await bench.until("command.rejected", 3)
         bench.submit(Compact())
         event = await bench.until("context.stuck")
-        assert "no older messages" in event.payload.message  # type: ignore[union-attr]
+        assert "too little to summarise" in event.payload.message  # type: ignore[union-attr]

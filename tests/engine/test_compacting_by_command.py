@@ -4,7 +4,7 @@ from pathlib import Path
 
 import anyio
 
-from tests.engine.harness import running, say
+from tests.engine.harness import EchoTool, call, running, say
 from tests.engine.long_histories import (
     LIMITS,
     ONLY_SUMMARIES,
@@ -28,9 +28,11 @@ from tui_agent.protocol.commands import (
     Interrupt,
     RestoreContext,
     Steer,
+    SubmitPrompt,
 )
 from tui_agent.protocol.events.context import (
     ContextPacked,
+    ContextStuck,
 )
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.messages import Message
@@ -172,3 +174,61 @@ async def test_a_crash_while_it_summarises_is_taken_up_with_the_history_as_it_wa
         assert bench.recorder.messages() == held[0] and not bench.recorder.state.open_requests
         await turn(bench, "go on", 1)
         assert not check_pairs(bench.model.requests[-1].messages)
+
+
+async def test_a_summary_that_would_free_nothing_leaves_the_messages(tmp_path: Path) -> None:
+    model = Worker([say("ok"), say("ok"), say("ok")], lambda _: say("- read logs"))
+    async with running(tmp_path, [], [Output()], shrinking=LIMITS) as bench:
+        bench.use(model)
+        for number in range(3):
+            await turn(bench, f"{number} pasted " * 300, number + 1)
+        before = bench.recorder.messages()
+        bench.submit(Compact())
+        event = await bench.until("context.stuck")
+        assert "would free nothing" in event.payload.message  # type: ignore[union-attr]
+        assert bench.recorder.messages() == before and not compactions(bench)
+
+
+async def test_short_messages_are_too_little_to_summarise(tmp_path: Path) -> None:
+    async with running(tmp_path, [], [Output()], shrinking=LIMITS) as bench:
+        bench.use(Worker([say("ok"), say("ok")]))
+        for number in range(2):
+            await turn(bench, "short", number + 1)
+        bench.submit(Compact())
+        event = await bench.until("context.stuck")
+        stuck = event.payload
+        assert isinstance(stuck, ContextStuck)
+        assert "too little" in stuck.message and not stuck.hint
+
+
+async def test_a_summary_counts_turns_and_not_the_messages_sent_during_them(tmp_path: Path) -> None:
+    started, go = anyio.Event(), anyio.Event()
+
+    async def hold(_words: str) -> None:
+        started.set()
+        await go.wait()
+
+    answers = [call(("echo", "{}")), *work(5), say("ok"), *work(5), say("ok")]
+    async with running(tmp_path, [], [Output(), EchoTool(before=hold)], shrinking=LIMITS) as bench:
+        bench.use(Worker(answers))
+        bench.submit(SubmitPrompt(text=TASK))
+        await started.wait()
+        bench.submit(Steer(text="and the docs"))
+        await bench.until("user.steered")
+        go.set()
+        await bench.until("turn.finished")
+        await turn(bench, "And the tests.", 2)
+        await compact(bench)
+        assert compactions(bench)[0].turns == 2
+
+
+async def test_a_long_summary_does_not_keep_the_turns_after_it_from_being_summarised(tmp_path: Path) -> None:
+    answers = [*(say("word " * 800) for _ in range(3)), *(say("ok") for _ in range(3))]
+    async with running(tmp_path, [], [Output()], shrinking=LIMITS) as bench:
+        bench.use(Worker(answers, lambda number: say("word " * (1_400 // number**3))))
+        for number in range(4):
+            await turn(bench, "short", number + 1)
+        await compact(bench)
+        for number in range(4, 6):
+            await turn(bench, f"{number} pasted " * 150, number + 1)
+        await compact(bench, count=2)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tui_agent.errors import BlobNotFound
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.comparison.files import diff_contents
+from tui_agent.folds.comparison.files import NetFileChange, compare_contents, diff_contents
+from tui_agent.folds.session.changed_files import FilesChanged, FilesChangedView
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.transcript.entries import Entry
@@ -17,8 +18,10 @@ from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
+from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.session import RunStarted
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.unicode_text import replace_invisible
 from tui_agent.store.blobs import BlobStore
 from tui_agent.store.lineage import open_blobs
@@ -54,14 +57,21 @@ class ExportedChange:
 
 @dataclass(frozen=True, slots=True)
 class ExportContent:
-    """One branch of a session, from the start of the session to the branch's newest event."""
+    """One branch of a session, from the start of the session to the branch's newest event.
+
+    `models` are the names of the models that the main agent asked, in order of first use. `files` are the net changes
+    of files. `unlisted_files` counts other changed files, which the log does not list.
+    """
 
     session: str
     title: str
     workspace: str
-    model: str
+    models: tuple[str, ...]
+    turns: int
     entries: tuple[Entry, ...]
     changes: tuple[ExportedChange, ...]
+    files: tuple[NetFileChange, ...]
+    unlisted_files: int
     checkpoints: tuple[CheckpointTaken | CheckpointRestored, ...]
     metrics: MetricsView
     """Metrics of all branches of the session, because abandoned branches cost money too."""
@@ -143,6 +153,10 @@ class Texts:
             after=change.disk_sha256_after,
         )
 
+    def net_changes(self, view: FilesChangedView) -> tuple[NetFileChange, ...]:
+        """Return the net change of each file that the session changed, as `/diff` shows it."""
+        return tuple(compare_contents(file, self._blobs.find, self.clean_text) for file in view.files)
+
 
 def strip_controls(text: str) -> str:
     """Return the text as a terminal would show it: without control sequences and invisible characters.
@@ -159,15 +173,21 @@ def load_export(folder: Path, redactor: Redactor) -> ExportContent:
     """Read the current branch of a session for an export. Raises `SessionNotFound` if there is no log."""
     texts = Texts(open_blobs(folder), redactor)
     transcript, metrics = Transcript(), Metrics()
-    state, model = SessionState(), ""
+    state, files = SessionState(), FilesChanged()
+    first_model, models, turns = "", dict[str, None](), 0
     changes: list[ExportedChange] = []
     checkpoints: list[CheckpointTaken | CheckpointRestored] = []
     for event in _redacted_events(iterate_records(folder, current_branch_only=True), texts):
         transcript.apply(event)
         state.apply(event)
+        files.apply(event)
         match event.payload:
             case RunStarted(model=used):
-                model = used.model
+                first_model = first_model or used.model
+            case ModelRequested(model=used) if event.agent == MAIN_AGENT:
+                models[used.model] = None
+            case TurnStarted():
+                turns += 1
             case FileChanged() as change:
                 changes.append(texts.build_change(event, change))
             case CheckpointTaken() | CheckpointRestored() as checkpoint:
@@ -180,9 +200,12 @@ def load_export(folder: Path, redactor: Redactor) -> ExportContent:
         session=folder.name,
         title=texts.clean_text(state.draft.title),
         workspace=texts.clean_text(state.draft.workspace),
-        model=texts.clean_text(model),
+        models=tuple(map(texts.clean_text, models or [first_model])),
+        turns=turns,
         entries=tuple(transcript.view().entries),
         changes=tuple(changes),
+        files=texts.net_changes(files.view()),
+        unlisted_files=files.view().unlisted_count,
         checkpoints=tuple(checkpoints),
         metrics=metrics.view(),
         texts=texts,

@@ -37,46 +37,19 @@ MESSAGE_STATES = {"sent": "", "queued": "queued", "steered": "sent during the tu
 AUTHORS = {"agent": "by the agent", "command": "by a command", "human": "by someone else"}
 
 
-def changed_files(story: ExportContent) -> dict[str, tuple[int, int]]:
-    """Return the numbers of lines added to and removed from each changed file of the session.
-
-    Files whose last content equals their first content are left out, unless their permissions changed: a log does not
-    record whether permissions were restored.
-    """
-    sums: dict[str, tuple[int, int]] = {}
-    mode_changed = set[str]()
-    first, last = dict[str, str | None](), dict[str, str | None]()
-    for change in story.changes:
-        added, removed = sums.get(change.path, (0, 0))
-        sums[change.path] = (added + change.added, removed + change.removed)
-        first.setdefault(change.path, change.before)
-        last[change.path] = change.after
-        if change.before is not None and change.before == change.after:
-            mode_changed.add(change.path)
-    return {
-        path: lines
-        for path, lines in sums.items()
-        if first[path] != last[path] or (path in mode_changed and last[path] is not None)
-    }
-
-
 def header_rows(story: ExportContent) -> list[tuple[str, str]]:
     """Return the rows (name, text) at the top of an export, without empty rows."""
     metrics = story.metrics
     tokens = f"{metrics.input_tokens:,} in ({metrics.cached_tokens:,} cached), {metrics.output_tokens:,} out"
-    changed = changed_files(story)
-    files, added, removed = (
-        len(changed),
-        sum(lines for lines, _ in changed.values()),
-        sum(lines for _, lines in changed.values()),
-    )
+    files = len(story.files) + story.unlisted_files
+    added, removed = sum(file.added for file in story.files), sum(file.removed for file in story.files)
     rows = [
         ("session", story.session),
         ("workspace", story.workspace),
-        ("model", story.model),
+        ("model", ", ".join(story.models)),
         ("started", format_time(metrics.first_at) if metrics.first_at else ""),
         ("lasted", format_milliseconds((metrics.last_at - metrics.first_at) * 1000)),
-        ("turns", format_count(metrics.turns, "turn") + f", {format_count(metrics.parts, 'part')}"),
+        ("turns", str(story.turns)),
         ("files", f"{format_count(files, 'file')} changed, +{added} −{removed}" if files else ""),
         ("tokens", tokens if metrics.model_calls else ""),
         ("cost", format_cost(metrics.cost_usd)),

@@ -43,6 +43,11 @@ _LINK_TARGET = re.compile(r"\]([(:])\s*([^\s)]*)")
 _SCHEME = re.compile(r"<?([A-Za-z][A-Za-z0-9+.-]*):")
 _ESCAPED_CHAR = re.compile(r"\\([!-/:-@\[-`{-~])")
 _CONTROL_CHARS = re.compile(r"[\x00-\x20\x7f]")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
+_UNDERLINE = re.compile(r" {0,3}(=|-)\1*[ \t]*")
+"""Regular expression for the line under a heading, in the form without `#`."""
+_NO_PARAGRAPH = re.compile(r"\s*$| {4}|\t| {0,3}(?:#{1,6}\s|>|[-+*]\s|\d{1,9}[.)]\s|`{3}|~{3})")
+"""Regular expression for the start of a line that an underline does not turn into a heading."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
@@ -77,7 +82,7 @@ def _entry(entry: Entry, story: ExportContent) -> Iterator[str]:
                 f"- {inline_code(name)}: {escape_inline(sent)}" for name, sent in mention_labels(entry, texts)
             )
         case AnswerEntry(text=text, stopped=stopped):
-            answer = _without_html(texts.full_text(text))
+            answer = _without_html(texts.full_text(text), demote=True)
             yield f"**Agent**{_parenthesis('cut short' if stopped else '')}" if answer.strip() else ""
             yield answer
         case ReasoningEntry(text=text):
@@ -172,9 +177,12 @@ def escape_inline(text: str) -> str:
     return _SPECIAL_CHARS.sub(r"\\\g<0>", " ".join(text.split()))
 
 
-def _without_html(text: str) -> str:
-    """Escape the HTML tags in untrusted Markdown; text in code fences stays unchanged."""
-    lines, fence = [], ""
+def _without_html(text: str, *, demote: bool = False) -> str:
+    """Escape the HTML tags in untrusted Markdown; text in code fences stays unchanged.
+
+    `demote` lowers the headings by two levels, so that they are below the heading of the turn.
+    """
+    lines, fence = list[str](), ""
     for line in text.split("\n"):
         match = _FENCE.match(line)
         if fence:
@@ -183,8 +191,19 @@ def _without_html(text: str) -> str:
                 fence = ""
         else:
             fence = match[1] if match else ""
-            lines.append(line if match else _neutralise(line))
+            underline = _UNDERLINE.fullmatch(line) if demote else None
+            if underline and lines and _is_paragraph(lines[-1]):
+                lines[-1] = f"{'###' if underline[1] == '=' else '####'} {lines[-1].strip()}"
+            elif demote and (heading := _HEADING.match(line)):
+                level = min(6, len(heading[1]) + 2)
+                lines.append(_neutralise(f"{'#' * level}{line[heading.end() :]}"))
+            else:
+                lines.append(line if match else _neutralise(line))
     return "\n".join(_close_fence(lines, fence))
+
+
+def _is_paragraph(line: str) -> bool:
+    return _NO_PARAGRAPH.match(line) is None
 
 
 def _neutralise(line: str) -> str:

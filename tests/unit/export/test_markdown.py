@@ -7,7 +7,7 @@ from markdown_it import MarkdownIt
 
 from tests.stubs.golden import golden_session
 from tests.stubs.store import said, store
-from tests.stubs.story import called, decision, finished
+from tests.stubs.story import MODEL, called, decision, file_changed, finished, requested, responded
 from tui_agent.export.export_content import load_export, strip_controls
 from tui_agent.export.html.page import to_html
 from tui_agent.export.labels import header_rows
@@ -16,7 +16,9 @@ from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.folds.base import current_branch
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.ids import CallId
 from tui_agent.store.log_reader import read_records, read_stored_lines
 from tui_agent.store.redaction.redactor import Redactor
@@ -197,3 +199,51 @@ def test_a_file_that_was_made_and_removed_again_is_not_among_the_changed(tmp_pat
     story = load_export(log.folder, Redactor())
     assert "- files: 1 file changed, +1 −0" in to_markdown(story)
     assert dict(header_rows(story))["files"] == "1 file changed, +1 −0"
+
+
+def test_the_header_counts_the_current_branch_and_compares_the_files(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    one, two = (log.blobs.put_bytes(text) for text in (b"a\n", b"b\n"))
+    log.append(said("one"))
+    log.append(TurnStarted(turn=1))
+    log.append(requested("r1"))
+    log.append(file_changed(after=one, added=1, removed=0))
+    log.append(file_changed(before=one, after=two, added=1))
+    log.append(file_changed("mine", after=one, author="human"))
+    log.append(TurnFinished(turn=1, reason="finished", duration_ms=1))
+    end = log.last_seq
+    log.append(said("two"))
+    log.append(TurnStarted(turn=2))
+    log.append(file_changed("undone", after=one))
+    log.append(TurnFinished(turn=2, reason="finished", duration_ms=1))
+    log.append(SessionHeadMoved(to_seq=end, from_seq=log.last_seq, reason="undo", turn=2))
+    log.append(said("three"))
+    log.append(TurnStarted(turn=3))
+    log.append(requested("r2").model_copy(update={"model": MODEL.model_copy(update={"model": "slow-2"})}))
+    log.append(TurnFinished(turn=3, reason="finished", duration_ms=1))
+    log.close()
+    story = load_export(log.folder, Redactor())
+    header = dict(header_rows(story))
+    assert (header["turns"], header["model"]) == ("2", "fast-1, slow-2")
+    assert header["files"] == "1 file changed, +1 −0"
+    text = to_markdown(story)
+    assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Turn 1", "## Turn 3"]
+
+
+def test_the_headings_of_an_answer_are_below_the_heading_of_the_turn(tmp_path: Path) -> None:
+    log = store(tmp_path).create("ses_a")
+    answer = (
+        "# One\n\ntext\n\nTwo\n===\n\n## Three\n\nFour\n---\n\n---\n\n```\n# no heading\n```\n\n###### Six"
+    )
+    log.append(said("go"))
+    log.append(responded("r1", answer))
+    log.close()
+    tokens = MarkdownIt("commonmark").parse(to_markdown(load_export(log.folder, Redactor())))
+    tags = [
+        (token.tag, tokens[index + 1].content)
+        for index, token in enumerate(tokens)
+        if token.type == "heading_open"
+    ][2:]
+    assert tags == [("h3", "One"), ("h3", "Two"), ("h4", "Three"), ("h4", "Four"), ("h6", "Six")]
+    assert [token.type for token in tokens].count("hr") == 1
+    assert "# no heading" in next(token.content for token in tokens if token.type == "fence")

@@ -4,7 +4,7 @@ from tests.stubs.legal_history import check_pairs
 from tests.stubs.story import Story, called, compacted, finished, requested, responded, started, tool_call
 from tui_agent.folds.base import copy_state
 from tui_agent.folds.context.compacted_history import MAX_FULL_MESSAGES, RESTORED_PREFIX, calls_by_id
-from tui_agent.folds.context.compacted_rows import CountedTokens, compacted_view
+from tui_agent.folds.context.compacted_rows import CountedTokens, TurnNumbers, compacted_view
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.artifacts import Artifact
@@ -21,7 +21,7 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.model import ModelFailed
-from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserSteered
 from tui_agent.protocol.ids import COMPACTION_AGENT, CallId, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
@@ -71,6 +71,28 @@ def test_what_a_message_mentions_is_a_row_of_its_own_and_no_turn() -> None:
         (1, "mentions", 226),
     ]
     assert {one.turn for one in view.items} == {1}
+
+
+def test_a_row_has_the_number_of_its_turn_in_the_chat() -> None:
+    payloads: list[Payload] = [
+        UserMessageReceived(text="one"),  # 0
+        TurnStarted(turn=1),
+        UserSteered(text="and this"),  # 2
+        requested("r1"),
+        responded("r1", "done"),  # 4
+        UserMessageReceived(text="four"),  # 5; the turns 2 and 3 were undone
+        TurnStarted(turn=4),
+        requested("r2"),
+        responded("r2", "done", first_part=1),  # 8
+        compacted(8),
+    ]
+    fold, turns, story = ModelMessages(), TurnNumbers(), Story()
+    for payload in payloads:
+        event = story(payload)
+        fold.apply(event)
+        turns.apply(event)
+    rows = compacted_view(fold, CountedTokens(), turns=turns).items
+    assert [(row.seq, row.turn) for row in rows] == [(0, 1), (2, 1), (4, 1), (5, 4), (8, 4)]
 
 
 def test_what_a_hook_adds_is_not_a_message_of_the_user() -> None:

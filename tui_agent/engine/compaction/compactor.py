@@ -248,15 +248,15 @@ class Compactor:
                 )
             contexts = [ran.context for ran in verdict.outcomes if isinstance(ran.context, str)]
             focus = "\n".join([focus, *contexts])
+            first = len(recorder.model_messages(self._agent).removed.leading_summary(history))
             keep = await self._chars_to_keep(packed.chars - total, window / per_char)
             if trigger == "user":
-                keep = min(keep, total // 4)
-            first = len(recorder.model_messages(self._agent).removed.leading_summary(history))
+                keep = min(keep, total_chars(history[first:]) // 4)
             cut = summary_cut(history, keep, first)
             if trigger != "user" and cut and all(map(_is_kept_whole, history[first:cut])):
                 return False  # a summary copies the user's own messages, so it would not be shorter
             if not cut or total_chars(history[first:cut]) < MIN_CHARS:
-                return self._report_nothing_older(packed, trigger)
+                return self._report_too_little(packed, trigger)
             if trigger != "user":
                 self._check_loop()
             return await self._summarise(trigger, focus.strip(), history, cut, first, before, per_char)
@@ -294,7 +294,9 @@ class Compactor:
             )
         summary, smaller = await self._fit_summary(facts, story, room, kept_messages, base)
         after = min(smaller.needed, smaller.manifest.total_tokens)
-        turns = sum(map(recorder.model_messages(self._agent).removed.is_user_text, old_messages))
+        if after >= before:
+            return self._give_up("A summary would free nothing, so the messages stay in the context.")
+        turns = sum(map(recorder.model_messages(self._agent).removed.starts_turn, old_messages))
         recorder.append(
             ContextCompacted(
                 through_seq=through,
@@ -427,15 +429,15 @@ class Compactor:
             self._record_stuck(message, "Choose another model with /model.", automatic=True)
         return "", None, fault.rstrip(".")
 
-    def _give_up(self, message: str) -> Literal[False]:
+    def _give_up(self, message: str, hint: str = GIVE_UP_HINT) -> Literal[False]:
         """Record the reason, and prevent automatic compaction until the turn ends."""
         self._gave_up = True
-        self._record_stuck(message, GIVE_UP_HINT, automatic=False)
+        self._record_stuck(message, hint, automatic=False)
         return False
 
-    def _report_nothing_older(self, packed: PackedRequest, trigger: CompactionCause) -> Literal[False]:
+    def _report_too_little(self, packed: PackedRequest, trigger: CompactionCause) -> Literal[False]:
         if trigger == "user":
-            return self._give_up("There are no older messages to summarise.")
+            return self._give_up("There is too little to summarise yet.", hint="")
         self._warn_tight(packed, self._window())
         return False
 

@@ -14,7 +14,7 @@ from tui_agent.export.export_content import ExportContent
 from tui_agent.export.html.blocks import line_counts_html
 from tui_agent.export.html.markup import Safe, element, join
 from tui_agent.export.html.rows import Row, build_rows
-from tui_agent.export.labels import changed_files, header_rows
+from tui_agent.export.labels import header_rows
 from tui_agent.folds.transcript.entries import TurnEntry, UserEntry
 from tui_agent.protocol.unicode_text import clip_line, format_count
 from tui_agent.units import format_cost, format_milliseconds
@@ -162,17 +162,17 @@ def _turns(story: ExportContent, page_rows: Sequence[Row]) -> list[Safe]:
 
 
 def _files(story: ExportContent, page_rows: Sequence[Row]) -> list[Safe]:
-    sums = changed_files(story)
-    if not sums:
+    if not story.files:
         return []
     row_numbers = {path: number for number, row in reversed(list(enumerate(page_rows))) for path in row.paths}
     items = []
-    for path, (added, removed) in sums.items():
-        measure = element("small", line_counts_html(added, removed))
+    for file in story.files:
+        path = story.texts.clean_text(file.path)
+        measure = element("small", line_counts_html(file.added, file.removed))
         items.append(
             element("li", element("a", element("span", path), measure, href=f"#e{row_numbers.get(path, 0)}"))
         )
-    return [element("h2", format_count(len(sums), "file")), element("ul", *items)]
+    return [element("h2", format_count(len(story.files), "file")), element("ul", *items)]
 
 
 def _scrubber(page_rows: Sequence[Row], story: ExportContent) -> Safe:

@@ -44,12 +44,15 @@ def net_file_changes(
     """
     changed = fold(FilesChanged(), events).files
     return tuple(
-        _compare_contents(file, text) for file in changed if file.disk_sha256_before != file.disk_sha256_after
+        compare_contents(file, text) for file in changed if file.disk_sha256_before != file.disk_sha256_after
     )
 
 
-def _compare_contents(file: ChangedFile, text: Callable[[str], bytes | None]) -> NetFileChange:
-    diff, note = diff_contents(file, text)
+def compare_contents(
+    file: ChangedFile, text: Callable[[str], bytes | None], clean: Callable[[str], str] = str
+) -> NetFileChange:
+    """Return the net change of a file. If its contents cannot be compared, return the sums of its changes."""
+    diff, note = diff_contents(file, text, clean)
     counts, hunks = (file, "") if diff is None else (diff, diff.text)
     digests = file.disk_sha256_before, file.disk_sha256_after
     return NetFileChange(file.path, *digests, counts.added, counts.removed, hunks, note)

@@ -69,7 +69,7 @@ class RemovedMessages:
 
     `pinned`: the event numbers of pinned messages.
 
-    `user_seqs`: the event numbers of the user's own messages.
+    `user_seqs`: the event numbers of the user's own messages. `steered_seqs`: those that arrived during a turn.
 
     `restored`: for each restored message, the number of the event that quotes it.
     """
@@ -78,6 +78,7 @@ class RemovedMessages:
     reduced: dict[CallId, ToolMessage] = field(default_factory=dict)
     pinned: dict[int, None] = field(default_factory=dict)
     user_seqs: dict[int, None] = field(default_factory=dict)
+    steered_seqs: dict[int, None] = field(default_factory=dict)
     restored: dict[int, int] = field(default_factory=dict)
 
     def compact(self, messages: Sequence[Message], through: int, summary: SummaryMessage) -> list[Message]:
@@ -109,6 +110,10 @@ class RemovedMessages:
         return (
             isinstance(message, UserMessage) and message.origin == "prompt" and message.seq in self.user_seqs
         )
+
+    def starts_turn(self, message: Message) -> bool:
+        """Return True for a message of the user that started a turn, not one that arrived during a turn."""
+        return self.is_user_text(message) and message.seq not in self.steered_seqs
 
     @property
     def newest_compaction(self) -> int | None:

@@ -1,5 +1,6 @@
 """Rows of the screen that lists the messages of a history, with each message's turn and its form in the context."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
@@ -11,6 +12,7 @@ from tui_agent.protocol.base import LongText, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.tool import ToolCalled
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -123,21 +125,49 @@ class CallNames:
         return self._names.get(call.call_id) or f"{call.name} {_first_argument(call)}".strip()
 
 
+class TurnNumbers:
+    """Collects from events the number of each turn, as the chat shows it, and the event with which it begins."""
+
+    def __init__(self) -> None:
+        self._first_seqs, self._turns = [-1], [1]
+        self._message_seq: int | None = None
+        """The event of a message whose turn has not started yet."""
+
+    def apply(self, ev: Envelope) -> bool:
+        match ev.payload:
+            case UserMessageReceived() if ev.agent == MAIN_AGENT:
+                self._message_seq = ev.seq
+                return False
+            case TurnStarted(turn=turn):
+                self._first_seqs.append(ev.seq if self._message_seq is None else self._message_seq)
+                self._turns.append(turn)
+                self._message_seq = None
+                return True
+            case _:
+                return False
+
+    def turn_of(self, seq: int) -> int:
+        """Return the number of the turn to which an event belongs; 1 if no turn has started."""
+        return self._turns[bisect_right(self._first_seqs, seq) - 1]
+
+
 def compacted_view(
-    fold: ModelMessages, counted: CountedTokens, calls: CallNames | None = None
+    fold: ModelMessages,
+    counted: CountedTokens,
+    calls: CallNames | None = None,
+    turns: TurnNumbers | None = None,
 ) -> CompactedView:
     """Return the rows for the messages of a history."""
-    calls = calls or CallNames()
+    calls, turns = calls or CallNames(), turns or TurnNumbers()
     history, removed = fold.view(), fold.removed
     present_seqs = {message.seq for message in history}
     reduced = {result.seq for result in removed.reduced.values()}
-    removed_rows, present_rows, turn = list[MessageRow](), list[MessageRow](), 0
+    removed_rows, present_rows = list[MessageRow](), list[MessageRow]()
     event_counts, originals = Counter[int](), fold.originals()
     answered_calls = calls_by_id(originals)
     for message in originals:
         index = event_counts[message.seq]
         event_counts[message.seq] += 1
-        turn += removed.is_user_text(message)
         is_original = message.seq in present_seqs and message.seq not in reduced
         # A call is part of its result's row. Instructions are added to the prompt once their message is removed.
         is_instructions = isinstance(message, UserMessage) and message.origin == "instructions"
@@ -155,7 +185,9 @@ def compacted_view(
         if place == "summary" and removed.restored.get(message.seq) in present_seqs:
             place = "back"
         is_pinned = message.seq in removed.pinned
-        row = MessageRow(message.seq, max(1, turn), sender, text, tokens, place, is_pinned, texts)
+        row = MessageRow(
+            message.seq, turns.turn_of(message.seq), sender, text, tokens, place, is_pinned, texts
+        )
         (present_rows if is_original else removed_rows).append(row)
     newest = removed.newest_compaction if removed.leading_summary(history) else None
     return CompactedView(tuple(removed_rows), newest, tuple(present_rows))

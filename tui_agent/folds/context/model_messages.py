@@ -211,7 +211,7 @@ def _on_user_message_received(history: History, ev: Envelope, payload: UserMessa
 
 @_HANDLERS.on(UserSteered)
 def _on_user_steered(history: History, ev: Envelope, payload: UserSteered) -> None:
-    history.removed.user_seqs[ev.seq] = None
+    history.removed.user_seqs[ev.seq] = history.removed.steered_seqs[ev.seq] = None
     message = UserMessage(content=_message_content(payload.text, payload.attachments), seq=ev.seq)
     history.late += map(_save_memory, (message, *_mention_messages(payload.mentions, ev.seq)))
 

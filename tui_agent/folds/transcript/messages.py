@@ -71,7 +71,7 @@ def _is_empty(text: LongText) -> bool:
 def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageReceived) -> None:
     if payload.queue_id is not None:
         draft.unqueue(payload.queue_id)
-    turn = draft.turn if draft.turn_running else draft.turn + 1
+    turn = draft.turn if draft.turn_running else max(draft.turn, draft.undone_turn) + 1
     head = draft.entry_fields(ev, f"user.{ev.seq}", turn=turn)
     mentions = _without_texts(payload.mentions)
     content = (payload.text, payload.attachments)

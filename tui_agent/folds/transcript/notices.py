@@ -323,7 +323,7 @@ def _describe_redo(draft: Draft, move: SessionHeadMoved) -> str:
 @NOTICE_HANDLERS.on(SessionHeadMoved)
 def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
     reason = payload.redone or payload.reason
-    draft.is_redo = payload.reason == "redo"
+    draft.is_redo, draft.undone_turn = payload.reason == "redo", payload.turn
     if payload.files and (reason == "hunk" or reason == "files"):
         draft.file_move = reason
         return  # `checkpoint.restored` follows and names the files

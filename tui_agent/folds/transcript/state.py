@@ -63,6 +63,8 @@ class Draft:
         self.revision = 0
         self.changed: set[int] = set()
         self.turn = 0
+        self.undone_turn = 0
+        """The newest turn before the newest move of the head. The next turn has a higher number."""
         self.turn_running = False
         self.sums = TurnSums()
         self.queued: dict[RequestId, int] = {}

@@ -10,6 +10,7 @@ from tui_agent.folds.context.compacted_rows import (
     CompactedView,
     CountedTokens,
     MessageRow,
+    TurnNumbers,
     compacted_view,
 )
 from tui_agent.folds.context.model_messages import ModelMessages
@@ -26,13 +27,12 @@ EMPTY: Final = "Nothing yet: all messages are in the context."
 
 def read_compacted(records: Sequence[Record]) -> CompactedView:
     """Return the messages of the current branch that were shortened or summarised, and the messages in the context."""
-    messages, tokens, calls = ModelMessages(), CountedTokens(), CallNames()
+    messages, tokens, calls, turns = ModelMessages(), CountedTokens(), CallNames(), TurnNumbers()
     for record in current_branch(records):
         if isinstance(record, Envelope):
-            messages.apply(record)
-            tokens.apply(record)
-            calls.apply(record)
-    return compacted_view(messages, tokens, calls)
+            for fold in (messages, tokens, calls, turns):
+                fold.apply(record)
+    return compacted_view(messages, tokens, calls, turns)
 
 
 def compacted_rows(view: CompactedView) -> list[Item]:
