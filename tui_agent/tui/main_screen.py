@@ -294,16 +294,14 @@ class Frame(App[int]):
         self.say(notice, "error")
         return notice
 
-    def copy_text(self, text: str) -> None:
-        """Copy a text to the clipboard, and show a notice about the result."""
+    def copy_text(self, text: str, say: Callable[[str, Level], object] | None = None) -> None:
+        """Copy a text to the clipboard, and show a notice about the result, with `say` on another screen."""
+        say = say or self.say
         if self.terminal.copy(text):
             lines = format_count(text.count("\n") + 1, "line")
-            self.say(f"Copied {lines}.", "done")
+            say(f"Copied {lines}.", "done")
         else:
-            self.say(
-                "The text is too long for this terminal's clipboard. /export saves the session as a file.",
-                "warning",
-            )
+            say("The text is too long for this terminal's clipboard. Export the session instead.", "warning")
 
     def set_status(self, view: StatusView) -> None:
         self.status.set_view(view, self.clock())

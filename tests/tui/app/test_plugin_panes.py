@@ -130,7 +130,9 @@ async def test_a_page_shows_a_pane_on_both_sizes_and_follows() -> None:
             await driven.until(lambda: "tests at 198" in driven.text())
             await driven.press("f1")
             assert isinstance(driven.app.screen, Viewer) and "scroll down one line" in driven.text()
-            await driven.press("escape", "escape")
+            await driven.press("escape", "c")
+            assert "Copied 1 line." in driven.text()
+            await driven.press("escape")
             assert "tests at" not in driven.text()
 
 

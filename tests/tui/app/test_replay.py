@@ -125,7 +125,7 @@ async def test_letters_mean_the_same_with_shift() -> None:
             await shown.press("escape")
             assert "Files at event" not in shown.text()
         await shown.press("C")
-        assert "Copied." in shown.text()
+        assert "Copied " in shown.text()
 
 
 async def test_keys_go_by_event_part_turn_marker_and_tenth() -> None:

@@ -67,7 +67,6 @@ def open_replay(context: AppContext, argument: str) -> None:
     recording = OpenSession(context, recorded)
     host = ReplayHost(
         context.ask,
-        context.app.terminal.copy,
         opens="/sessions",
         revert=partial(_revert, context),
         fork=partial(fork, context),

@@ -21,13 +21,14 @@ from tui_agent.tui.text import clean, fit, reveal_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import Part, list_pen, row, state_mark
+from tui_agent.tui.widgets.rows import Column, cells, column_names, list_pen, right_columns, state_mark
 from tui_agent.units import format_duration
 
 if TYPE_CHECKING:
     from tui_agent.evals.board import Board, BoardCell
 
 FOLLOW_S = 1.0
+COLUMNS = Column("state".ljust(16), 17), Column("time", 9)
 NO_RUNS: Final = (
     "There are no evaluation runs in eval-runs/. To start a run: tui-agent eval run bench-20 -m MODEL"
 )
@@ -49,7 +50,7 @@ class BoardScreen(Page["BoardCell"]):
         self._board = board
         self._is_reading = False
         self.listing.key = lambda shown: shown.cell.name
-        self.head.columns = self._columns
+        self.head.columns = lambda width: column_names("cell", COLUMNS, width, self.looks_of())
 
     def on_mount(self) -> None:
         self.follow()
@@ -78,19 +79,15 @@ class BoardScreen(Page["BoardCell"]):
         counts = Counter(shown.state for shown in cells)
         words = [f"{counts[state]} {state}" for state in ("passed", "failed", "running") if counts[state]]
         title = f"Evaluation of {self._board.plan.suite_name}"
-        self.show_title(title, ", ".join([*words, format_count(len(cells), "cell")]) if cells else "")
-
-    def _columns(self, width: int) -> Strip:
-        quiet = self.style("t3")
-        return row(width, [("    cell", quiet)], [(_right_columns("state", "time"), quiet)], fill=quiet)
+        self.head.show_title(title, ", ".join([*words, format_count(len(cells), "cell")]) if cells else "")
 
     def draw_row(self, item: "BoardCell", width: int, chosen: bool) -> Strip:
         looks = self.looks_of()
         line = list_pen(looks, chosen)
         mark, role = _mark(item, looks)
         seconds = format_duration(item.result.seconds) if item.result is not None else ""
-        right: list[Part] = [(_right_columns(item.state, seconds), line.style(role))]
-        room = max(6, width - len(right[0][0]) - 6)
+        right = right_columns(COLUMNS, [item.state.ljust(16), seconds], width, line.style(role))
+        room = max(6, width - cells(right) - 6)
         name = fit(reveal_line(item.cell.name), room, looks.symbols.ellipsis)
         return line.line(width, [*line.first(mark, role), (name, line.style(bold=chosen))], right)
 
@@ -150,7 +147,3 @@ def open_board(context: AppContext, argument: str) -> None:
 def _mark(shown: "BoardCell", looks: Looks) -> tuple[str, Role]:
     known = {"passed": "done", "waiting": "queued", "running": "running", "stopped": "stopped"}
     return state_mark(known.get(shown.state, "failed"), looks.symbols)
-
-
-def _right_columns(state: str, time: str) -> str:
-    return f" {state:<16}{time:>9}"

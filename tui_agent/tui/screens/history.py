@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.strip import Strip
 
 from tui_agent.config.options import SessionOptions
@@ -17,16 +16,13 @@ from tui_agent.protocol.display import DisplayBlock, MarkdownBlock, TerminalBloc
 from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRole, Viewer
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Scope
-from tui_agent.tui.panes.notice import Notice
-from tui_agent.tui.screens.page import LinesScreen, PageHead
+from tui_agent.tui.screens.page import LinesScreen
 from tui_agent.tui.screens.single_screen import SingleScreenApp
 from tui_agent.tui.terminal.terminal import Terminal
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.block_rows import draw_blocks
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.footer import Footer
-from tui_agent.tui.widgets.lists import Lines
 from tui_agent.tui.widgets.rows import part
 
 VIEWERS: tuple[Viewer | None, ...] = (None, "user", "agent", "orchestrator", "system")
@@ -41,44 +37,17 @@ class HistoryScreen(LinesScreen):
     Its keys are in the scopes `history` and `viewer`.
     """
 
-    DEFAULT_CSS = """
-    HistoryScreen { background: $s0; }
-    HistoryScreen PageHead { height: 3; }
-    HistoryScreen Lines { height: 1fr; margin: 0 0 0 2; overflow-x: hidden; scrollbar-size: 1 1; background: $s0; }
-    HistoryScreen #page-notice { display: none; }
-    """
-    key_methods = {
-        "view_scroll": "scroll_rows",
-        "view_line": ("scroll_rows", 1),
-        "view_page": "scroll_screenful",
-        "view_ends": "scroll_to_end",
-        "view_copy": "copy",
-        "view_close": "leave",
-        "history_viewer": "choose_viewer",
-        "history_message": "move_message",
-        "sheet_page": "scroll_page",
-        "help": "open_help",
-    }
+    key_methods = {"history_viewer": "choose_viewer", "history_message": "move_message"}
     scope: ClassVar[Scope] = "history"
 
     def __init__(self, app: "HistoryApp", title: str, messages: Sequence[SimulationMessage]) -> None:
-        super().__init__()
-        self.looks_of = lambda: app.looks
+        super().__init__(lambda: app.looks, "History")
         self._app, self._title, self._messages = app, title, messages
         self._viewer: Viewer | None = None
         self._starts: list[int] = []
         """The first row of each shown message."""
-        self.footer, self.head = Footer(self.looks_of), PageHead(self.looks_of)
-        self.lines, self.notice = Lines(self.looks_of), Notice(self.looks_of, id="page-notice")
-
-    def compose(self) -> ComposeResult:
-        yield from (self.head, self.lines, self.notice, self.footer)
-
-    def key_scopes(self) -> Sequence[Scope]:
-        return self.scope, "viewer", "sheet"
 
     def on_mount(self) -> None:
-        self.footer.set_keys([*self.key_map.hints(self.scope), *self.key_map.hints("viewer")])
         self.call_after_refresh(self.show)
 
     def on_resize(self) -> None:
@@ -94,12 +63,8 @@ class HistoryScreen(LinesScreen):
             return
         viewer = self._viewer
         shown = [message for message in self._messages if viewer is None or viewer in message.visible_to]
-        pen = self.head.pen
         seen_by = f", seen by {viewer}" if viewer is not None else ""
-        self.head.title = [pen.part(self._title, bold=True)]
-        self.head.right = [part(f"{format_count(len(shown), 'message')}{seen_by}", pen.style("t2"))]
-        self.head.columns = lambda columns: pen.line(columns, [])
-        self.head.show()
+        self.head.show_title(self._title, f"{format_count(len(shown), 'message')}{seen_by}")
         rows: list[Strip] = []
         self._starts = []
         for message in shown:
@@ -109,12 +74,7 @@ class HistoryScreen(LinesScreen):
             facts = Facts(self.looks_of(), width - 1, ground="s0", indent=2)
             facts.text("No messages.", "t3")
             rows = facts.rows
-        self.lines.set_rows(rows, pen.style())
-
-    def open_help(self) -> None:
-        """Show the keys of the screen."""
-        actions = [action for action in self.key_map.actions if action.scope in ("viewer", self.scope)]
-        self.show_keys_of("History", actions)
+        self.lines.set_rows(rows, self.head.style())
 
     def leave(self) -> None:
         """Close the app."""
@@ -137,14 +97,6 @@ class HistoryScreen(LinesScreen):
             target = next((start for start in reversed(self._starts) if start < top), None)
         if target is not None:
             self.lines.scroll_to(y=target, animate=False, force=True)
-
-    def copy(self) -> None:
-        """Copy the text of all shown messages."""
-        text = "\n".join(strip.text.rstrip() for strip in self.lines.strips)
-        if self._app.terminal.copy(text):
-            self.say("Copied.", "done")
-        else:
-            self.say("Nothing was copied.", "warning")
 
 
 def message_rows(message: SimulationMessage, viewer: Viewer | None, looks: Looks, width: int) -> list[Strip]:

@@ -21,12 +21,13 @@ from tui_agent.tui.text import clean, clean_line, fit, reveal_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import Part, cells, list_pen, row, state_mark
+from tui_agent.tui.widgets.rows import Column, cells, column_names, list_pen, right_columns, state_mark
 from tui_agent.units import format_bytes, format_elapsed
 
 FOLLOW_S = 0.25
-SIZE_FROM, STATE_FROM, LINE_FROM = 40, 56, 64
-"""Minimum widths of the list, in cells, for showing the size, the state and the last line of a job."""
+COLUMNS = Column("state".ljust(18), 19, 56), Column("output", 9, 40), Column("time", 13)
+LINE_FROM = 64
+"""Minimum width of the list, in cells, for showing the last line of a job."""
 FACTS_FROM = 14
 """Minimum height of the details pane, in rows, for showing more than the job's output."""
 EMPTY: Final = "No background jobs yet. The agent starts one for a command that keeps running: a server, a watcher, a long build."
@@ -49,7 +50,6 @@ class JobsScreen(Page[JobView]):
         super().__init__(context)
         self.listing.empty_text = EMPTY
         self.listing.key = lambda job: job.job_id
-        self.head.columns = lambda width: _columns(width, self.looks_of(), empty=not self.listing.items)
 
     def on_mount(self) -> None:
         self.follow()
@@ -84,7 +84,10 @@ class JobsScreen(Page[JobView]):
     def show_head(self) -> None:
         jobs = self.listing.items
         running = sum(job.is_running for job in jobs)
-        self.show_title("Background jobs", f"{running} of {len(jobs)} running" if jobs else "")
+        self.head.columns = lambda width: column_names(
+            "job" if jobs else "", COLUMNS if jobs else (), width, self.looks_of()
+        )
+        self.head.show_title("Background jobs", f"{running} of {len(jobs)} running" if jobs else "")
 
     def draw_row(self, item: JobView, width: int, chosen: bool) -> Strip:
         return _row(item, width, self.looks_of(), self._now, chosen=chosen)
@@ -185,27 +188,11 @@ def _mark(job: JobView, looks: Looks) -> tuple[str, Role]:
     return state_mark(state, looks.symbols)
 
 
-def _right_columns(width: int, state: str, size: str, time: str) -> str:
-    """Return the text for the right edge of a job's row: state, size and time, if there is room for them."""
-    shown = f" {state:<18}" if width >= STATE_FROM else ""
-    shown += size.rjust(9) if width >= SIZE_FROM else ""
-    return shown + time.rjust(13)
-
-
-def _columns(width: int, looks: Looks, *, empty: bool) -> Strip:
-    quiet = looks.palette.rich("t3", "s0")
-    if empty:
-        return row(width, [], fill=quiet)
-    return row(
-        width, [("    job", quiet)], [(_right_columns(width, "state", "output", "time"), quiet)], fill=quiet
-    )
-
-
 def _row(job: JobView, width: int, looks: Looks, now: float, *, chosen: bool) -> Strip:
     line, ellipsis = list_pen(looks, chosen), looks.symbols.ellipsis
     size = format_bytes(job.size) if job.size else ""
     time = format_elapsed(elapsed_s(job, now))
-    right: list[Part] = [(_right_columns(width, job.outcome, size, time), line.style("t2"))]
+    right = right_columns(COLUMNS, [job.outcome.ljust(18), size, time], width, line.style("t2"))
     left = [*line.first(*_mark(job, looks)), (f"{job.job_id:<7}", line.style("t2"))]
     room = max(6, width - cells(left) - cells(right) - 3)
     command, last = reveal_line(job.command), clean_line(job.last_line)

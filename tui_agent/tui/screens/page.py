@@ -64,6 +64,10 @@ class FullScreen(KeyScreen, WorkerErrorReporter, Screen[None]):
     def hide_notice(self) -> None:
         self.notice.display = False
 
+    def copy_text(self, text: str) -> None:
+        """Copy a text to the clipboard, and show a notice about the result on this screen."""
+        self.app.copy_text(text, self.say)  # type: ignore[attr-defined]
+
     def leave(self) -> None:
         self.dismiss(None)
 
@@ -97,6 +101,12 @@ class PageHead(LinePane):
     columns: Callable[[int], Strip] | None = None
     notice: Part | None = None
     """A notice between the title and the column names, shown if there is room for it."""
+
+    def show_title(self, title: str, right: str) -> None:
+        """Show a title, and a text at its right edge."""
+        self.title = [(title, self.style(bold=True))]
+        self.right = [part(right, self.style("t2"))]
+        self.show()
 
     def draw(self, width: int, height: int) -> list[Strip]:
         title = row(width, [("    ", self.style()), *self.title], self.right, fill=self.style())
@@ -262,12 +272,6 @@ class PageFrame(FullScreen, Generic[ItemT]):
         """Return a style for text in the list, on the list's background."""
         return self.looks_of().palette.rich(text, ground, bold=bold, underline=underline)
 
-    def show_title(self, title: str, right: str) -> None:
-        """Show a title at the top of the page, and a text at its right edge."""
-        self.head.title = [(title, self.style(bold=True))]
-        self.head.right = [part(right, self.style("t2"))]
-        self.head.show()
-
     def filter_parts(self, title: str, names: Iterable[tuple[str, int]], chosen: int) -> list[Part]:
         """Return a title and the names of filters, each with its count.
 
@@ -403,9 +407,51 @@ class Page(PageFrame[ItemT]):
 
 
 class LinesScreen(FullScreen):
-    """A screen of rows that scroll but cannot be selected; a subclass sets `lines`."""
+    """A screen of rows that scroll but cannot be selected: head, rows, footer. `scope` names the keys of a subclass."""
 
-    lines: Lines
+    DEFAULT_CSS = """
+    LinesScreen { background: $s0; }
+    LinesScreen PageHead { height: 3; }
+    LinesScreen Lines { height: 1fr; margin: 0 0 0 2; overflow-x: hidden; scrollbar-size: 1 1; background: $s0; }
+    LinesScreen #page-notice { display: none; }
+    """
+    key_methods = {
+        "view_scroll": "scroll_rows",
+        "view_line": ("scroll_rows", 1),
+        "view_page": "scroll_screenful",
+        "view_ends": "scroll_to_end",
+        "view_copy": "copy",
+        "view_close": "leave",
+        "sheet_page": "scroll_page",
+        "help": "open_help",
+    }
+    scope: ClassVar[Scope]
+
+    def __init__(self, looks: Callable[[], Looks], name: str) -> None:
+        super().__init__()
+        self.looks_of = looks
+        self.title_of_keys = name
+        """The title of the sheet with the screen's keys."""
+        self.head, self.footer = PageHead(looks), Footer(looks)
+        self.lines, self.notice = Lines(looks), Notice(looks, id="page-notice")
+
+    def compose(self) -> ComposeResult:
+        yield from (self.head, self.lines, self.notice, self.footer)
+
+    def key_scopes(self) -> Sequence[Scope]:
+        return self.scope, "viewer", "sheet"
+
+    def on_mount(self) -> None:
+        self.footer.set_keys([*self.key_map.hints(self.scope), *self.key_map.hints("viewer")])
+
+    def open_help(self) -> None:
+        """Show the keys of the screen."""
+        actions = [action for action in self.key_map.actions if action.scope in ("viewer", self.scope)]
+        self.show_keys_of(self.title_of_keys, actions)
+
+    def copy(self) -> None:
+        """Copy the text of all rows."""
+        self.copy_text("\n".join(strip.text.rstrip() for strip in self.lines.strips))
 
     def scroll_rows(self, by: int) -> None:
         self.lines.scroll_relative(y=by, animate=False, force=True)

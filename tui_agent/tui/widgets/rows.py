@@ -178,6 +178,33 @@ def list_pen(looks: Looks, chosen: bool = False) -> Pen:
     return Pen(looks, "selection" if chosen else "s0", chosen=chosen)
 
 
+class Column(NamedTuple):
+    """A column at the right edge of a list: its name, its width, and the minimum width of a list that shows it, in cells."""
+
+    name: str
+    width: int
+    from_width: int = 0
+
+
+def right_columns(
+    columns: Sequence[Column], values: Sequence[str | Sequence[Part]], width: int, style: Style
+) -> list[Part]:
+    """Return one value for each column, right-aligned, without the columns for which a list of `width` has no room."""
+    parts: list[Part] = []
+    for column, value in zip(columns, values, strict=True):
+        if width >= column.from_width:
+            texts = [(value, style)] if isinstance(value, str) else value
+            parts += [(" " * (column.width - cells(texts)), style), *texts]
+    return parts
+
+
+def column_names(first: str, columns: Sequence[Column], width: int, looks: Looks) -> Strip:
+    """Draw the names of a list's columns: `first` at the left edge, the others above their values."""
+    quiet = looks.palette.rich("t3", "s0")
+    names = right_columns(columns, [column.name for column in columns], width, quiet)
+    return row(width, [(f"    {first}", quiet)], names, fill=quiet)
+
+
 def wrap(text: str, room: int) -> list[str]:
     """Wrap a cleaned text to lines of at most `room` cells, at spaces if possible. Only a space at a break is lost."""
     room = max(1, room)

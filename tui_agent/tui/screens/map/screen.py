@@ -207,7 +207,7 @@ class MapPage(SearchPage[MapLine | None]):
     def show_head(self) -> None:
         note = self._progress() if self.listing.items else ""
         note = note or (self.answer.note.partition(";")[0] if self.answer is not None else "")
-        self.show_title("Repository map", note)
+        self.head.show_title("Repository map", note)
 
     def draw_row(self, item: MapLine | None, width: int, chosen: bool) -> Strip:
         pinned = item is not None and item.file.path in self.choice.pinned

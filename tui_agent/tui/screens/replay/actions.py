@@ -120,10 +120,8 @@ class ReplayActions(MomentScreen):
         record = self.moments.records[self.playhead.place]
         event = record.model_dump_json(indent=2) if isinstance(record, Envelope) else ""
         text = self.chat.selected_text() or event
-        if text and self.host.copy(text):
-            self.say("Copied.", "done")
-        else:
-            self.say("Nothing was copied.", "warning")
+        if text:
+            self.copy_text(text)
 
     def export(self) -> None:
         if self.views is None:

@@ -33,7 +33,6 @@ class ReplayApp(SingleScreenApp, inherit_bindings=False):
         super().__init__(options, environ)
         host = ReplayHost(
             ask or CommandLine(options, self.environ),
-            self.terminal.copy,
             opens="tui-agent --session",
             leave=self.action_leave,
         )

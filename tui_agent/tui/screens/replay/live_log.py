@@ -77,7 +77,7 @@ def open_live_replay(
     """
     # By name, because the app imports the store only when it reads a log.
     source = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
-    host = ReplayHost(context.ask, context.app.terminal.copy, opens="/sessions")
+    host = ReplayHost(context.ask, opens="/sessions")
     screen = FollowingScreen(cast(LiveSource, source), host, lambda: context.app.looks, to_seq=to_seq)
     screen.is_watched = is_watched and to_seq is None
     context.app.push_screen(screen)

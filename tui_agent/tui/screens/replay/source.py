@@ -45,7 +45,6 @@ class ReplayHost:
     """
 
     ask: Ask
-    copy: Callable[[str], bool]
     opens: str
     revert: "Callable[[int, Callable[[], object]], None] | None" = None
     """Reverts the open session to an event, and calls the given function when the replay must close."""

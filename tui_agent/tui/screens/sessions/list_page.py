@@ -198,7 +198,7 @@ class SessionsPage(SearchPage[Line]):
         """Show the title, the counts and the column names."""
         total = len(self.rows)
         count = f"{self._count} of {total}" if self._count != total else str(total or "")
-        self.show_title("Sessions", count)
+        self.head.show_title("Sessions", count)
 
     def draw_row(self, item: Line, width: int, chosen: bool) -> Strip:
         return self.table.draw_line(item, width, chosen=chosen)

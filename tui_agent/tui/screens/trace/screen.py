@@ -137,7 +137,7 @@ class TraceScreen(Page[int]):
         open_events(self.context, span)
 
     def _copy(self, span: Span) -> None:
-        self.context.app.copy_text(plain_text(span, self.context))
+        self.copy_text(plain_text(span, self.context))
 
     def _show_in_chat(self, span: Span) -> None:
         self.leave()

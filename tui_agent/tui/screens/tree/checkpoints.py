@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
-from rich.style import Style
 from textual.strip import Strip
 
 from tui_agent.folds.session.checkpoints import Checkpoint, PathChange
@@ -23,14 +22,13 @@ from tui_agent.tui.screens.page import Page
 from tui_agent.tui.text import as_sentence, clean_line, fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.facts import Facts, FileCounts
-from tui_agent.tui.widgets.rows import Part, cells, list_pen, part, row
+from tui_agent.tui.widgets.rows import Column, Part, cells, column_names, list_pen, part, right_columns
 from tui_agent.units import format_line_changes
 
 Filter: TypeAlias = Literal["all", "agent", "command", "human"]
 FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
 FOLLOW_S = 1.0
-AUTHOR_FROM, PART_FROM, LINES_FROM = 44, 66, 54
-"""Minimum widths of the list, in cells, for showing the author, the part and the line counts of a checkpoint."""
+COLUMNS = Column("author", 8, 44), Column("part", 6, 66), Column("lines", 12, 54), Column("time", 10)
 MAX_FILES = 20
 _AUTHORS: Final[dict[str, str]] = {
     "agent": "the agent's edit",
@@ -64,7 +62,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         self._diffs: dict[tuple[str | None, str | None], tuple[LineDiff | None, str]] = {}
         self.listing.empty_text = "reading …"
         self.listing.key = lambda checkpoint: checkpoint.seq
-        self.head.columns = lambda width: _columns(width, self.looks_of())
+        self.head.columns = lambda width: column_names("changed files", COLUMNS, width, self.looks_of())
 
     def on_mount(self) -> None:
         self.show_head()
@@ -208,26 +206,6 @@ def _clock(checkpoint: Checkpoint, form: str) -> str:
     return time.strftime(form, time.localtime(checkpoint.time)) if checkpoint.time else ""
 
 
-def _right_columns(
-    width: int, author: str, part_number: str, lines: list[Part], clock: str, style: Style
-) -> list[Part]:
-    """Return the parts for the right edge of a checkpoint's row: as many columns as fit into the list."""
-    parts: list[Part] = []
-    if width >= AUTHOR_FROM:
-        parts.append((author.rjust(8), style))
-    if width >= PART_FROM:
-        parts.append((part_number.rjust(6), style))
-    if width >= LINES_FROM:
-        parts += [(" " * max(0, 12 - cells(lines)), style), *lines]
-    return [*parts, (clock.rjust(10), style)]
-
-
-def _columns(width: int, looks: Looks) -> Strip:
-    quiet = looks.palette.rich("t3", "s0")
-    names = _right_columns(width, "author", "part", [("lines", quiet)], "time", quiet)
-    return row(width, [("    changed files", quiet)], names, fill=quiet)
-
-
 def _row(checkpoint: Checkpoint, width: int, looks: Looks, *, chosen: bool) -> Strip:
     line, symbols = list_pen(looks, chosen), looks.symbols
     changed = bool(checkpoint.files) and checkpoint.on_branch
@@ -238,9 +216,8 @@ def _row(checkpoint: Checkpoint, width: int, looks: Looks, *, chosen: bool) -> S
         lines += [(" ", line.style()), (words, line.style(role))]
     part_number = str(checkpoint.part) if checkpoint.part >= 0 else ""
     author = _SHORT_AUTHORS.get(checkpoint.author, checkpoint.author)
-    right = _right_columns(
-        width, author, part_number, lines, _clock(checkpoint, "%H:%M:%S"), line.style("t2")
-    )
+    values = author, part_number, lines, _clock(checkpoint, "%H:%M:%S")
+    right = right_columns(COLUMNS, values, width, line.style("t2"))
     room = max(6, width - cells(left) - cells(right) - 4)
     name = clean_line(_name(checkpoint))
     if len(name) > room and checkpoint.files and not checkpoint.restored:

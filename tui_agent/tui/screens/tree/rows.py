@@ -18,7 +18,7 @@ from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.facts import Facts, FileCounts
-from tui_agent.tui.widgets.rows import Part, Pen, cells, list_pen, part, row, state_mark
+from tui_agent.tui.widgets.rows import Column, Part, Pen, cells, list_pen, part, right_columns, state_mark
 from tui_agent.units import format_age, format_cost, format_duration
 
 
@@ -143,23 +143,8 @@ def _sum_results(branch: Branch) -> Result:
 
 
 MAX_ANSWER_ROWS, MAX_TEXT_ROWS = 8, 6
-COST_FROM, TURNS_FROM = 44, 66
-"""Minimum widths of the list, in cells, for showing the cost and the number of turns."""
+COLUMNS = Column("turns", 6, 66), Column("cost", 9, 44), Column("age", 8)
 CONTINUED = "continued without a message"
-
-
-def _right_columns(width: int, turns: str, cost: str, age: str) -> str:
-    """Return the text for the right edge of a row: turns, cost and age, if there is room for them."""
-    shown = turns.rjust(6) if width >= TURNS_FROM else ""
-    shown += cost.rjust(9) if width >= COST_FROM else ""
-    return shown + age.rjust(8)
-
-
-def column_names(width: int, looks: Looks) -> Strip:
-    """Return the row with the column names above the list."""
-    quiet = looks.palette.rich("t3", "s0")
-    names = _right_columns(width, "turns", "cost", "age")
-    return row(width, [("    branches and messages", quiet)], [(names, quiet)], fill=quiet)
 
 
 def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) -> Strip:
@@ -173,7 +158,7 @@ def node_row(node: Node, width: int, looks: Looks, now: float, *, chosen: bool) 
     left = [*line.first(*state_mark(result.outcome.state, symbols)), (indent, line.style("t3"))]
     turns = str(branch.turns) if not node.is_message else ""
     age = format_age(max(0.0, now - result.time)) if result.time else ""
-    right: list[Part] = [(_right_columns(width, turns, format_cost(result.cost_usd), age), line.style("t2"))]
+    right = right_columns(COLUMNS, [turns, format_cost(result.cost_usd), age], width, line.style("t2"))
     room = max(4, width - cells(left) - cells(right) - 4)
     if node.is_message:
         left.append(part(fit(node.title, room, symbols.ellipsis), line.style("t1" if result.text else "t2")))

@@ -17,8 +17,8 @@ from tui_agent.tui.screens.page import Page
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.screens.tree import fork as forking
 from tui_agent.tui.screens.tree.rows import (
+    COLUMNS,
     Node,
-    column_names,
     draw_node,
     last_message,
     node_row,
@@ -27,6 +27,7 @@ from tui_agent.tui.screens.tree.rows import (
 )
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts
+from tui_agent.tui.widgets.rows import column_names
 
 FOLLOW_S = 1.0
 EMPTY = "No messages yet. Your first message starts the first branch."
@@ -51,7 +52,9 @@ class TreeScreen(Page[Node]):
         super().__init__(context)
         self.listing.empty_text = "reading …"
         self.listing.key = lambda node: node.key
-        self.head.columns = lambda width: column_names(width, self.looks_of())
+        self.head.columns = lambda width: column_names(
+            "branches and messages", COLUMNS, width, self.looks_of()
+        )
 
     def on_mount(self) -> None:
         self.show_head()
@@ -82,7 +85,7 @@ class TreeScreen(Page[Node]):
         forks = kinds.count("fork")
         counts = format_count(len(kinds) - forks, "branch", "branches")
         counts += f", {format_count(forks, 'fork')}" if forks else ""
-        self.show_title("Tree", counts if kinds else "")
+        self.head.show_title("Tree", counts if kinds else "")
 
     def draw_row(self, item: Node, width: int, chosen: bool) -> Strip:
         return node_row(item, width, self.looks_of(), self.context.app.clock(), chosen=chosen)
