@@ -13,8 +13,8 @@ from pathlib import Path
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import BudgetExceeded, TuiAgentError, UsageError
 from tui_agent.ports.log import Follower
-from tui_agent.ports.session import Session
-from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.ports.session import Session, read_text
+from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import Command, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.command import CommandRan
@@ -105,9 +105,7 @@ class Conversation:
 
     async def read_text(self, text: LongText) -> str:
         """Return the full text that an event refers to. Raises `BlobNotFound` if the text is missing."""
-        if not isinstance(text, BlobText):
-            return text
-        return (await self.read_blob(text.blob_sha256)).decode("utf-8", "replace")
+        return await read_text(self._session, text)
 
 
 @asynccontextmanager

@@ -61,7 +61,7 @@ from tui_agent.ports.program import Programs
 from tui_agent.ports.repomap import MapRequest, RenderedMap
 from tui_agent.ports.tool import Answer, Preview, Service, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.ports.verdict import Verdict
-from tui_agent.protocol.artifacts import Artifact, left_out_note
+from tui_agent.protocol.artifacts import Artifact, left_out_note, shorten_text, stored_artifact_id
 from tui_agent.protocol.base import BlobText, FrozenModel, JsonMap, LongText, text_preview
 from tui_agent.protocol.display import (
     CustomBlock,
@@ -315,6 +315,25 @@ def text_result(
     )
 
 
+def last_read_digest(content: FileContent, state: SessionStateView) -> str:
+    """Return the digest of the content that the session last read from the file; empty if it was never read."""
+    # The log replaces bytes of a file name that are not UTF-8, so replace them here too.
+    logged_path = content.path.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    last_read = state.read_files.get(logged_path)
+    return "" if last_read is None else last_read.digest
+
+
+def require_current_read(content: FileContent, state: SessionStateView, *, reader: str = "read_file") -> None:
+    """Raise a `ToolError` if the session has not read the file with its present content.
+
+    `reader` is the name of the tool that reads such files.
+    """
+    digest = last_read_digest(content, state)
+    if digest != content.digest:
+        why = "has changed since it was read" if digest else "has not been read in this session"
+        raise ToolError(f"{content.path} {why}.", hint=f"Read it with {reader} first.")
+
+
 __all__ = [
     "API_VERSION",
     "HOOK_EVENTS",
@@ -427,6 +446,7 @@ __all__ = [
     "image_type",
     "install_hint",
     "is_artifact",
+    "last_read_digest",
     "left_out_note",
     "list_note_locations",
     "load_spec",
@@ -435,6 +455,9 @@ __all__ = [
     "read_artifact",
     "read_note",
     "replace_private",
+    "require_current_read",
+    "shorten_text",
+    "stored_artifact_id",
     "strip_accents",
     "strip_control_sequences",
     "text_preview",

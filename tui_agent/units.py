@@ -52,8 +52,8 @@ KILO = 1000
 """A column of token counts is shown in thousands if its total is at least this number."""
 
 
-def round_to_tenths(count: int) -> int:
-    """Return `count` in hundreds, rounded as `format_thousands` rounds, e.g. 71 for 7,149, which is shown as `7.1k`."""
+def to_hundreds(count: int) -> int:
+    """Return `count` in hundreds, rounded as `format_thousands` rounds: 71 for 7,149, which is shown as `7.1k`."""
     return round(float(f"{count / KILO:.1f}") * 10)
 
 
@@ -81,10 +81,10 @@ def format_token_column(counts: Sequence[int]) -> list[str]:
     total = sum(counts)
     if total < KILO:
         return [str(count) for count in counts]
-    tenths = _largest_remainder(counts, round_to_tenths(total))
+    hundreds = _largest_remainder(counts, to_hundreds(total))
     return [
         "<0.1k" if count and not share else format_thousands(share * KILO // 10)
-        for count, share in zip(counts, tenths, strict=True)
+        for count, share in zip(counts, hundreds, strict=True)
     ]
 
 

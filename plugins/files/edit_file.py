@@ -15,10 +15,8 @@ import tui_agent.plugin_api as api
 from .file_changes import (
     FileChange,
     compute_change,
-    last_read_digest,
     preview_change,
     read_existing,
-    require_current_read,
     write_change,
 )
 from .mismatch import explain_mismatch
@@ -67,7 +65,7 @@ class EditFile(api.BaseTool):
         change, lines = await _compute_edit(args, content)
         where = f"({api.format_count(len(lines), 'place')}) at lines" if len(lines) > 1 else "at line"
         message = f"Edited {content.path} {where} {_list_lines(lines, 10)}: +{change.diff.added} -{change.diff.removed} lines."
-        if last_read_digest(content, ctx.state) not in ("", content.digest):
+        if api.last_read_digest(content, ctx.state) not in ("", content.digest):
             message += " The file had changed since you read it."
         return await write_change(change, message, ctx)
 
@@ -83,7 +81,7 @@ async def _read_base(
     if content is None:
         raise api.ToolError(f"File not found: {args.path}.", hint="Create it with write_file.")
     if args.replace_all and state is not None:
-        require_current_read(content, state)
+        api.require_current_read(content, state)
     return content
 
 

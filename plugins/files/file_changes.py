@@ -26,23 +26,6 @@ class FileChange:
         )
 
 
-def last_read_digest(content: api.FileContent, state: api.SessionStateView) -> str:
-    """Return the digest of the content that the session last read from the file; empty if it was never read."""
-    # The log replaces bytes of a file name that are not UTF-8, so replace them here too.
-    logged_path = content.path.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    last_read = state.read_files.get(logged_path)
-    return "" if last_read is None else last_read.digest
-
-
-def require_current_read(content: api.FileContent, state: api.SessionStateView) -> None:
-    """Raise a `ToolError` if the session has not read the file with its present content."""
-    digest = last_read_digest(content, state)
-    if not digest:
-        raise api.ToolError(f"{content.path} has not been read in this session.", hint="Read it first.")
-    if digest != content.digest:
-        raise api.ToolError(f"{content.path} has changed since it was read.", hint="Read it again.")
-
-
 async def compute_change(path: str, before: api.FileContent | None, data: bytes) -> FileChange:
     """Compute the change of a file from `before` to `data`. The diff is computed in a thread."""
     return FileChange(path, before, data, await asyncio.to_thread(_diff, before, data))

@@ -7,7 +7,6 @@ from .file_changes import (
     compute_change,
     preview_change,
     read_existing,
-    require_current_read,
     write_change,
 )
 
@@ -58,7 +57,7 @@ class WriteFile(api.BaseTool):
         """Raise a `ToolError` if the file to be replaced was not read, or has changed since it was read."""
         before = await read_existing(args.path, env) if args.overwrite else None
         if before is not None:
-            require_current_read(before, state)
+            api.require_current_read(before, state)
 
     async def preview(self, args: WriteFileArgs, env: api.Environment) -> api.Preview:
         """Return the diff against the current file as the preview."""
@@ -67,7 +66,7 @@ class WriteFile(api.BaseTool):
     async def run(self, args: WriteFileArgs, ctx: api.ToolContext) -> api.ToolResult:
         change = await _compute_write(args, ctx.env)
         if change.before is not None:
-            require_current_read(change.before, ctx.state)
+            api.require_current_read(change.before, ctx.state)
         lines = api.format_count(
             args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content)), "line"
         )

@@ -12,17 +12,14 @@ from typing import Annotated, TypeAlias
 from pydantic import AfterValidator, Field
 
 from tui_agent.plugin_api import (
-    Artifact,
-    BlobText,
     ExecSpec,
-    LongText,
     RunEffect,
     TerminalBlock,
     ToolContext,
     ToolError,
     ToolResult,
     format_count,
-    left_out_note,
+    shorten_text,
     text_result,
     tool,
 )
@@ -170,18 +167,10 @@ async def run_git(commands: list[Command], ctx: ToolContext) -> ToolResult:
     stored = ctx.blobs.put_text(output)
     lines = format_count(output.count("\n") + 1, "line")
     return text_result(
-        "\n".join([*notes, _shorten(output, stored) or "No output."]),
+        "\n".join([*notes, shorten_text(output, stored, MAX_CHARS) or "No output."]),
         ok=result.exit_code == 0,
         summary=ended or (lines if output else "nothing"),
         display=(TerminalBlock(text=stored),) if output else (),
         data={"exit_code": result.exit_code},
         full_output=stored,
     )
-
-
-def _shorten(output: str, stored: LongText) -> str:
-    if len(output) <= MAX_CHARS:
-        return output
-    head = output[:MAX_CHARS].rpartition("\n")[0] or output[:MAX_CHARS]
-    artifact = Artifact.id_for_sha256(stored.blob_sha256) if isinstance(stored, BlobText) else ""
-    return f"{head}\n{left_out_note(output.count(chr(10), len(head)), len(output) - len(head), artifact)}"

@@ -46,7 +46,7 @@ class EditNotebook(api.BaseTool):
         self, args: EditNotebookArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
         """Raise a `ToolError` if the notebook was not read, or has changed since."""
-        _require_read(await env.read(args.path), state)
+        api.require_current_read(await env.read(args.path), state, reader="read_notebook")
 
     async def preview(self, args: EditNotebookArgs, env: api.Environment) -> api.Preview:
         """Return the change of the cell's source."""
@@ -57,7 +57,7 @@ class EditNotebook(api.BaseTool):
     async def run(self, args: EditNotebookArgs, ctx: api.ToolContext) -> api.ToolResult:
         """Write the changed notebook."""
         change = await _compute(args, ctx.env)
-        _require_read(change.content, ctx.state)
+        api.require_current_read(change.content, ctx.state, reader="read_notebook")
         await ctx.env.write(change.content.path, change.data, change.content.digest)
         block = change.block
         stored = block.model_copy(update={"diff": ctx.blobs.put_text(api.text_preview(block.diff))})
@@ -67,13 +67,6 @@ class EditNotebook(api.BaseTool):
             display=(stored,),
             data={"path": change.content.path, "added": block.added, "removed": block.removed},
         )
-
-
-def _require_read(content: api.FileContent, state: api.SessionStateView) -> None:
-    known = state.read_files.get(content.path)
-    if known is None or known.digest != content.digest:
-        why = "has not been read in this session" if known is None else "has changed since it was read"
-        raise api.ToolError(f"{content.path} {why}.", hint="Read it with read_notebook first.")
 
 
 async def _compute(args: EditNotebookArgs, env: api.Environment) -> _Change:

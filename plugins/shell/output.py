@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tui_agent.plugin_api import Artifact, BlobText, LongText, left_out_note, strip_control_sequences
+from tui_agent.plugin_api import LongText, left_out_note, stored_artifact_id, strip_control_sequences
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
@@ -126,9 +126,8 @@ def shorten_for_model(
     head, tail = _take_head(text, head_chars), _take_tail(text, tail_chars)
     left_out = len(text) - len(head) - len(tail)
     missing = lines - head.count("\n") - tail.count("\n") - 2
-    stored = output.stored
-    artifact = Artifact.id_for_sha256(stored.blob_sha256) if isinstance(stored, BlobText) else ""
-    return f"{head}\n{left_out_note(missing, left_out, artifact)}\n{tail}"
+    note = left_out_note(missing, left_out, stored_artifact_id(output.stored))
+    return f"{head}\n{note}\n{tail}"
 
 
 def _take_head(text: str, limit: int) -> str:

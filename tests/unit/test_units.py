@@ -127,8 +127,8 @@ def test_a_column_of_tokens_adds_up_as_it_is_written(counts: list[int], written:
 
 @given(st.lists(st.integers(0, 80_000), min_size=1, max_size=12).filter(lambda counts: sum(counts) >= 1_000))
 def test_any_column_of_tokens_adds_up_to_its_total(counts: list[int]) -> None:
-    tenths = [
+    hundreds = [
         0 if one == "<0.1k" else round(float(one[:-1]) * 10) for one in units.format_token_column(counts)
     ]
     assert all(one.endswith("k") for one in units.format_token_column(counts))
-    assert sum(tenths) == units.round_to_tenths(sum(counts))
+    assert sum(hundreds) == units.to_hundreds(sum(counts))

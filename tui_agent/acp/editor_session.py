@@ -5,6 +5,7 @@ it.
 """
 
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,12 +25,11 @@ from tui_agent.acp.user_requests import (
     question_call,
     question_options,
 )
-from tui_agent.errors import BlobNotFound, TuiAgentError
+from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.log import Follower
-from tui_agent.ports.session import AppSession
-from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.ports.session import AppSession, read_text_or_preview
 from tui_agent.protocol.commands import Command, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -57,6 +57,7 @@ class EditorSession:
         self._notice = notice
         self._follower: Follower | None = None
         self._state = SessionState()
+        self._read_text = partial(read_text_or_preview, session)
         self._translator = UpdateTranslator(str(workspace), self._read_text)
         self._history: list[Envelope] = []
         self._pending: list[PendingCommand] = []
@@ -192,14 +193,6 @@ class EditorSession:
             )
             return chosen_option(response)
         return ""
-
-    async def _read_text(self, text: LongText) -> str:
-        if not isinstance(text, BlobText):
-            return text
-        try:
-            return (await self._session.read_blob(text.blob_sha256)).decode("utf-8", "replace")
-        except BlobNotFound:
-            return text.preview
 
     async def aclose(self) -> None:
         """Close the session."""

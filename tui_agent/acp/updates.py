@@ -3,7 +3,7 @@
 Invariant: an answer is sent once, from its streamed pieces or from the complete event, whichever comes first.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import Final, TypeAlias
 
@@ -37,7 +37,8 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.hunks import hunk_sides, split_hunks
 from tui_agent.folds.text.line_diff import NO_NEWLINE
-from tui_agent.protocol.base import JsonMap, LongText, text_preview
+from tui_agent.ports.session import ReadText
+from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.display import (
     CustomBlock,
     DiffBlock,
@@ -73,8 +74,6 @@ Update: TypeAlias = (
     | UserMessageChunk
 )
 CallContent: TypeAlias = ContentToolCallContent | FileEditToolCallContent
-ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
-"""Returns the full text that an event refers to."""
 
 MAX_TITLE_CHARS: Final = 200
 MAX_OUTPUT_CHARS: Final = 8_000

@@ -35,8 +35,13 @@ def run(arguments: argparse.Namespace) -> int:
     folder = store.find(arguments.id)
     dest = resolve_folder(arguments.dest)
     commit = anyio.run(checkout_part, folder, arguments.part, dest)
+    return report_checkout({"session": folder.name}, commit, dest, arguments)
+
+
+def report_checkout(names: dict[str, str], commit: str, dest: Path, arguments: argparse.Namespace) -> int:
+    """Say that the files after the part `arguments.part` were written to `dest`; return 0."""
     say_result(
-        {"session": folder.name, "part": arguments.part, "commit": commit, "path": str(dest)},
+        {**names, "part": arguments.part, "commit": commit, "path": str(dest)},
         f"{dest}: files after part {arguments.part}, checkpoint {commit[:12]}",
         as_json=arguments.json,
     )

@@ -59,8 +59,8 @@ def read_regular(
         os.close(descriptor)
 
 
-def replace_private(path: Path, text: str) -> None:
-    """Atomically replace a private file (mode 0600, folder 0700).
+def replace_private(path: Path, text: str, mode: int = 0o600) -> None:
+    """Atomically replace a file of the user. A new folder gets the mode 0700.
 
     If that fails, raises `OSError` and keeps the old file.
     """
@@ -71,6 +71,7 @@ def replace_private(path: Path, text: str) -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
+            os.fchmod(descriptor, mode)
             os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
@@ -78,10 +79,10 @@ def replace_private(path: Path, text: str) -> None:
         raise
 
 
-def write_private(path: Path, text: str) -> None:
-    """Write a private configuration file like `replace_private`, but raise `ConfigError` on failure."""
+def write_private(path: Path, text: str, mode: int = 0o600) -> None:
+    """Write a file like `replace_private`, but raise `ConfigError` on failure."""
     try:
-        replace_private(path, text)
+        replace_private(path, text, mode)
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be written: {error.strerror}.",

@@ -17,7 +17,7 @@ from tui_agent.config.paths import PROJECT_FOLDER, Paths, find_paths
 from tui_agent.config.project_effects import refusal_of_files
 from tui_agent.config.project_files import ProjectFiles, content_key, read_project_files
 from tui_agent.config.small_files import write_private
-from tui_agent.errors import ConfigError, UsageError
+from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 
 Decision: TypeAlias = Literal["trusted", "without"]
@@ -66,19 +66,24 @@ def compare_files(files: ProjectFiles, paths: Paths) -> dict[str, FileChange]:
 
 def save_decision(files: ProjectFiles, decision: Decision, paths: Paths) -> None:
     """Save the user's trust decision about exactly these files. Raises `ConfigError` if they cannot be trusted."""
-    if decision == "trusted" and files.fault:
+    if decision == "trusted":
+        _require_regular(files)
+        if refused := refusal_of_files(files):
+            raise ConfigError(
+                f"{files.folder} cannot be trusted: {refused}.",
+                hint=f"Remove the setting from {PROJECT_FOLDER}/config.toml, or continue without these files.",
+            )
+    listed = load_decisions(paths)
+    _drop_copy(files.folder, listed.get(str(files.folder)), paths)
+    _write(paths, {**listed, str(files.folder): TrustDecision(decision, _digests(files))})
+
+
+def _require_regular(files: ProjectFiles) -> None:
+    if files.fault:
         raise ConfigError(
             f"{files.folder} cannot be trusted: {files.fault}.",
             hint="Only regular files can be trusted. Replace the file with a regular one, or remove it.",
         )
-    if decision == "trusted" and (refused := refusal_of_files(files)):
-        raise ConfigError(
-            f"{files.folder} cannot be trusted: {refused}.",
-            hint=f"Remove the setting from {PROJECT_FOLDER}/config.toml, or continue without these files.",
-        )
-    listed = load_decisions(paths)
-    _drop_copy(files.folder, listed.get(str(files.folder)), paths)
-    _write(paths, {**listed, str(files.folder): TrustDecision(decision, _digests(files))})
 
 
 def remove_decision(folder: Path, paths: Paths) -> bool:
@@ -169,13 +174,9 @@ def load_projects(
 def current_trust_keys(cwd: Path) -> tuple[str, ...]:
     """Return the keys (`ProjectFiles.key`) that trust the present contents of the files which affect a start in `cwd`.
 
-    Raises `UsageError` if a file's content cannot be hashed.
+    Raises `ConfigError` if a file's content cannot be hashed.
     """
     projects = load_projects(SessionOptions(cwd=cwd), os.environ, here=Path.cwd())
     for project in projects:
-        if project.files.fault:
-            raise UsageError(
-                f"{project.files.folder} cannot be trusted: {project.files.fault}.",
-                hint="Only regular files can be trusted. Replace the file with a regular one, or remove it.",
-            )
+        _require_regular(project.files)
     return tuple(project.files.key for project in projects if project.files.files)

@@ -4,16 +4,14 @@ Invariant: only the changed keys change; comments and order stay. If the result 
 file is left unchanged.
 """
 
-import os
 import tomllib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from glob import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from tui_agent.config.small_files import read_small
+from tui_agent.config.small_files import read_small, write_private
 from tui_agent.errors import ConfigError
 
 Value: TypeAlias = str | bool | int | float | list[str]
@@ -56,7 +54,8 @@ def save_value(
     if check is not None:
         check(after, path)
     if after != before:
-        _replace_file(target, after)
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+        write_private(target, after, mode)
 
 
 def save_plugin_names(
@@ -86,20 +85,3 @@ def _set(tree: dict[str, Any], key: tuple[str, ...], value: Value | None) -> Non
         tree.pop(key[-1], None)
     else:
         tree[key[-1]] = value
-
-
-def _replace_file(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        if path.exists():
-            temporary.chmod(path.stat().st_mode & 0o777)
-        temporary.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
-        raise ConfigError(
-            f"{path} cannot be written: {error.strerror}.",
-            hint="Check the folder's permissions and free space.",
-        ) from error

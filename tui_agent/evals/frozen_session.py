@@ -81,9 +81,7 @@ def load_recorded_events(case: Case) -> RecordedEvents:
     """
     file = case.folder / case.recording / EVENTS_FILE
     try:
-        return RecordedEvents.model_validate_json(file.read_bytes())
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}.", hint=FORMAT_HINT) from error
+        return RecordedEvents.model_validate_json(_read(file))
     except ValidationError as error:
         problems = describe_errors(error, {}, RecordedEvents)
         raise ConfigError(f"{file}: {problems}", hint=FORMAT_HINT) from error
@@ -94,12 +92,15 @@ def write_answers(case: Case, workspace: Path, target: Path) -> None:
 
     Raises `ConfigError` if the recording cannot be read.
     """
-    file = case.folder / case.recording / ANSWERS_FILE
+    text = _read(case.folder / case.recording / ANSWERS_FILE).decode()
+    target.write_text(text.replace(WORKSPACE, escape_path(workspace)), encoding="utf-8")
+
+
+def _read(file: Path) -> bytes:
     try:
-        text = file.read_text("utf-8")
+        return file.read_bytes()
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}.", hint=FORMAT_HINT) from error
-    target.write_text(text.replace(WORKSPACE, escape_path(workspace)), encoding="utf-8")
 
 
 def escape_path(path: Path) -> str:

@@ -148,6 +148,17 @@ class CellResult(_Stored):
     notes: tuple[str, ...] = ()
 
 
+def open_commands(session: str, data_folder: Path | None, workspace: Path | None = None) -> tuple[str, str]:
+    """Return two shell commands: one resumes a session, the other replays it.
+
+    `data_folder` is the folder of the session store (None: the user's own). `workspace` is the workspace's path if it
+    has been moved since the agent worked in it.
+    """
+    data = f" --data-dir {shlex.quote(str(data_folder))}" if data_folder is not None else ""
+    folder = f" -C {shlex.quote(str(workspace))}" if workspace is not None else ""
+    return f"tui-agent{folder}{data} --resume {session}", f"tui-agent replay{data} {session}"
+
+
 class RunFolder:
     """The folder of a run: its plan, its sessions (`data`) and its cells."""
 
@@ -191,16 +202,8 @@ class RunFolder:
         write_file(self.path / PLAN_FILE, plan.model_dump_json(indent=1))
 
     def open_commands(self, session: str, moved_to: Path | None = None) -> tuple[str, str]:
-        """Return two shell commands: one resumes a cell's session, the other replays it.
-
-        `moved_to` is the workspace's path if it has been moved since the agent worked in it.
-        """
-        data = shlex.quote(str(self.data))
-        folder = f" -C {shlex.quote(str(moved_to))}" if moved_to is not None else ""
-        return (
-            f"tui-agent{folder} --data-dir {data} --resume {session}",
-            f"tui-agent replay --data-dir {data} {session}",
-        )
+        """Return the commands that open a cell's session; see the function `open_commands`."""
+        return open_commands(session, self.data, moved_to)
 
     def save_session(self, cell: Cell, session: str) -> None:
         """Store the id of a cell's session. Raises `StoreUnusable` if the file cannot be written."""

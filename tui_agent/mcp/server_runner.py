@@ -49,7 +49,7 @@ class ServerRunner:
         settings: ServerSettings,
         opener: ProcessOpener,
         root: str,
-        on_change: Callable[[], None],
+        on_change: Callable[[], object],
         delays: tuple[float, ...] = RESTART_DELAYS_S,
     ) -> None:
         self.settings = settings

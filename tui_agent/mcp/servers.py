@@ -61,7 +61,7 @@ class McpServers:
     ) -> None:
         self.on_change: Callable[[], object] = lambda: None
         """Called when a server is ready, changed, or failed."""
-        self._runners = [ServerRunner(each, opener, root, self._report_change) for each in settings]
+        self._runners = [ServerRunner(each, opener, root, lambda: self.on_change()) for each in settings]
         self._times = times
         self._told: dict[str, tuple[PluginLoaded | PluginFailed, tuple[RemoteTool, ...]]] = {}
         """The newest event about each server, with the tools that the server had then."""
@@ -74,9 +74,6 @@ class McpServers:
     def is_any(self) -> bool:
         """True if the session has at least one server."""
         return bool(self._runners)
-
-    def _report_change(self) -> None:
-        self.on_change()
 
     async def run(self) -> None:
         """Run all servers until `aclose` is called."""

@@ -1,14 +1,19 @@
 """The session protocol, which every client uses: submit commands, follow events."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
 
+from tui_agent.errors import BlobNotFound
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.snapshot import SnapshotOutline
 from tui_agent.ports.log import Follower
+from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.ids import CommandId, SessionId
+
+ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
+"""Returns the full text that an event refers to."""
 
 
 class Session(Protocol):
@@ -46,6 +51,21 @@ class Session(Protocol):
     async def aclose(self) -> None:
         """Close the session: interrupt the turn, store the log, and release the lock."""
         ...
+
+
+async def read_text(session: Session, text: LongText) -> str:
+    """Return the full text that an event refers to. Raises `BlobNotFound` if the text is missing."""
+    if isinstance(text, str):
+        return text
+    return (await session.read_blob(text.blob_sha256)).decode("utf-8", "replace")
+
+
+async def read_text_or_preview(session: Session, text: LongText) -> str:
+    """Return the full text that an event refers to, or only its beginning if the text is missing."""
+    try:
+        return await read_text(session, text)
+    except BlobNotFound:
+        return text_preview(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Artifacts: texts stored in full, of which the model gets only the beginning and end, or one line."""
 
-from tui_agent.protocol.base import BlobText, FrozenModel
+from tui_agent.protocol.base import BlobText, FrozenModel, LongText
 from tui_agent.protocol.unicode_text import format_count
 
 ARTIFACT_PREFIX = "artifact:"
@@ -51,6 +51,20 @@ def left_out_note(lines: int, size: int, artifact_id: str = "") -> str:
     """
     missing = format_count(lines, "line") if lines > 1 else format_count(size, "byte")
     return f"[… {missing} left out{f': read_file or grep {artifact_id}' if artifact_id else ''} …]"
+
+
+def stored_artifact_id(text: LongText) -> str:
+    """Return the id of the artifact that stores a text; empty if the text is short and therefore not stored."""
+    return Artifact.id_for_sha256(text.blob_sha256) if isinstance(text, BlobText) else ""
+
+
+def shorten_text(text: str, stored: LongText, max_chars: int) -> str:
+    """Return the text, or its whole lines within the first `max_chars` with a note that names the artifact `stored`."""
+    if len(text) <= max_chars:
+        return text
+    head = text[:max_chars].rpartition("\n")[0] or text[:max_chars]
+    note = left_out_note(text.count("\n", len(head)), len(text) - len(head), stored_artifact_id(stored))
+    return f"{head}\n{note}"
 
 
 EVENT_PREVIEW_CHARS = 80

@@ -14,12 +14,12 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from tui_agent.config.options import SessionOptions
-from tui_agent.errors import BlobNotFound, TuiAgentError
+from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.checkpoints import Checkpoints
 from tui_agent.folds.session.fold import SessionState
-from tui_agent.ports.session import OpenedNote
-from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.ports.session import OpenedNote, read_text_or_preview
+from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.session.clock import RandomIds
@@ -101,12 +101,7 @@ class HostedSession:
 
     async def read_text(self, text: LongText) -> str:
         """Return the full text that an event refers to, or only its beginning if its blob is missing."""
-        if not isinstance(text, BlobText):
-            return text
-        try:
-            return (await self.session.read_blob(text.blob_sha256)).decode("utf-8", "replace")
-        except BlobNotFound:
-            return text.preview
+        return await read_text_or_preview(self.session, text)
 
     async def submit(self, command: Command) -> None:
         """Send a command, and wait for its first event. Raises the engine's error if the command is refused."""

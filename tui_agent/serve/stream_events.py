@@ -5,10 +5,9 @@ interrupted stream after this number.
 """
 
 import json
-from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from tui_agent.protocol.base import LongText
+from tui_agent.ports.session import ReadText
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextPacked
@@ -23,8 +22,6 @@ from tui_agent.protocol.parts import TextPart
 
 StreamEvent: TypeAlias = tuple[str, dict[str, object]]
 """The name and the data of a server-sent event."""
-ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
-"""Returns the full text that an event refers to."""
 
 
 class StreamTranslator:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from tui_agent.errors import BudgetExceeded, TuiAgentError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.log import Follower
-from tui_agent.ports.session import Session
+from tui_agent.ports.session import Session, read_text
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.commands import Command, ContinueTurn, RunCommand, SubmitPrompt
 from tui_agent.protocol.display import (
@@ -245,10 +245,4 @@ async def submit_and_wait(session: Session, follower: Follower, command: Command
 
 async def join_texts(session: Session, texts: Sequence[LongText]) -> str:
     """Join texts from a session's events. Texts that are stored as blobs are loaded."""
-    pieces = [
-        text
-        if isinstance(text, str)
-        else (await session.read_blob(text.blob_sha256)).decode("utf-8", "replace")
-        for text in texts
-    ]
-    return "".join(pieces).strip()
+    return "".join([await read_text(session, text) for text in texts]).strip()

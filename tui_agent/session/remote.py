@@ -38,47 +38,26 @@ from tui_agent.session.wire import (
 from tui_agent.store.fold_cache import load_fold
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import iterate_records, read_end, read_tail
+from tui_agent.store.record_follower import RecordFollower
 
 MAX_BATCH_RECORDS = 1_000
 """Maximum number of records that one `next_batch` returns."""
 
 
-class RemoteFollower:
-    """Cursor over a remote session's records after the event `after`. Only one task may use it at a time.
+class RemoteFollower(RecordFollower["RemoteSession"]):
+    """Returns the records of a remote session after an event.
 
     Records that are read from the log file do not include the streamed pieces of finished answers.
     """
 
     def __init__(self, source: "RemoteSession", after: int) -> None:
-        self._source = source
-        self.cursor = after
+        super().__init__(source, after)
         self._history: Iterator[Record] | None = None
         self._until = -1
-        self._wake: anyio.Event | None = None
-        self._closed = False
 
-    async def next_batch(self) -> Sequence[Record]:
-        """Wait for records, and return the records since the last call.
-
-        The result is empty once the session or this cursor is closed.
-        """
-        folder = await self._source.folder()
-        while not self._closed:
-            batch = await self._read_history(folder) or self._source.records_after(
-                self.cursor, MAX_BATCH_RECORDS
-            )
-            if batch:
-                self.cursor = batch[-1].seq
-                return batch
-            if self._source.is_closed:
-                break
-            # No await between the check above and this line, so no wake-up is missed.
-            self._wake = anyio.Event()
-            try:
-                await self._wake.wait()
-            finally:
-                self._wake = None
-        return ()
+    async def read_batch(self) -> Sequence[Record]:
+        history = await self._read_history(await self._source.folder())
+        return history or self._source.records_after(self.cursor, MAX_BATCH_RECORDS)
 
     async def _read_history(self, folder: Path | None) -> Sequence[Record]:
         """Return the next records from the log file.
@@ -97,17 +76,6 @@ class RemoteFollower:
             self._history = None
             return await self._read_history(folder)  # the engine may have stored more meanwhile
         return batch
-
-    def close(self) -> None:
-        """Stop following; a waiting `next_batch` returns empty."""
-        self._closed = True
-        self._source.remove_follower(self)
-        self.wake()
-
-    def wake(self) -> None:
-        """Wake a waiting `next_batch`, because there may be new records."""
-        if self._wake is not None:
-            self._wake.set()
 
 
 def _next_batch(history: Iterator[Record], until: int) -> list[Record]:

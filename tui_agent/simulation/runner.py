@@ -3,7 +3,6 @@
 Invariant: the history so far, the result and the workspace are kept however a run ends; tests run on a copy.
 """
 
-import shlex
 import shutil
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from tui_agent.context.token_counter import Tokens, bundled
 from tui_agent.errors import BudgetExceeded, ConfigError, ModelError, TuiAgentError
 from tui_agent.evals.case import Case
 from tui_agent.evals.case_functions import load_case_functions
+from tui_agent.evals.plan import open_commands
 from tui_agent.evals.workspace import create_workspace
 from tui_agent.evals.workspace_checks import Checker, CheckResults
 from tui_agent.fast_dataclass import dataclass
@@ -363,7 +363,7 @@ class _Run:
             ),
             seconds=round(time.monotonic() - self._started, 2),
             session=session,
-            open_with=_open_commands(simulation.options, session) if session else (),
+            open_with=open_commands(session, simulation.options.data_dir) if session else (),
         )
 
 
@@ -373,8 +373,3 @@ def _agent_end(turn: AgentTurn) -> tuple[str, str] | None:
     if reason in ("model_error", "error"):
         return "agent_error", turn.ended.detail
     return (reason, turn.ended.detail) if reason.endswith("_limit") else None
-
-
-def _open_commands(options: SessionOptions, session: str) -> tuple[str, str]:
-    data = f"--data-dir {shlex.quote(str(options.data_dir))} " if options.data_dir is not None else ""
-    return f"tui-agent {data}--resume {session}", f"tui-agent replay {data}{session}"

@@ -31,6 +31,7 @@ from tui_agent.store.log_reader import iterate_records, read_records
 from tui_agent.store.log_repair import EVENTS_FILE, OpenedLog, copy_to_new_file, rewrite_log
 from tui_agent.store.payload_shrinker import Shrinker
 from tui_agent.store.recent_records import RecentRecords
+from tui_agent.store.record_follower import RecordFollower
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.writer_lock import WriterLock
 
@@ -56,44 +57,11 @@ class WallClock(Protocol):
     def now(self) -> float: ...
 
 
-class LogFollower:
-    """Returns the records of one log after an event. One task at a time may use it, on the writer's event loop."""
+class LogFollower(RecordFollower["SessionLog"]):
+    """Returns the records of one log after an event. It must be used on the writer's event loop."""
 
-    def __init__(self, source: "SessionLog", after: int) -> None:
-        self._source = source
-        self._cursor = after
-        self._wake: anyio.Event | None = None
-        self._closed = False
-
-    async def next_batch(self) -> Sequence[Record]:
-        """Wait for the next records and return at least one.
-
-        The result is empty once the log or the follower is closed.
-        """
-        while not self._closed:
-            batch = self._source.next_after(self._cursor, MAX_BATCH)
-            if batch:
-                self._cursor = batch[-1].seq
-                return batch
-            if self._source.is_closed:
-                break
-            self._wake = anyio.Event()  # no await since the check above, so no record is missed
-            try:
-                await self._wake.wait()
-            finally:
-                self._wake = None
-        return ()
-
-    def close(self) -> None:
-        """Stop following; a waiting `next_batch` then returns no records."""
-        self._closed = True
-        self._source.remove_follower(self)
-        self.wake()
-
-    def wake(self) -> None:
-        """Wake a waiting `next_batch`, because there may be new records."""
-        if self._wake is not None:
-            self._wake.set()
+    async def read_batch(self) -> Sequence[Record]:
+        return self._source.next_after(self.cursor, MAX_BATCH)
 
 
 class SessionLog:

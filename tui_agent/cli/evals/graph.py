@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from tui_agent.cli.checkout_part import resolve_folder
+from tui_agent.cli.checkout_part import report_checkout, resolve_folder
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import RECORDING_HELP, Verbs
 from tui_agent.cli.output import escape_control, say, say_json, say_result, table, terminal_width, warn
@@ -139,12 +139,7 @@ def _write_part(base: StartupContext, place: Path, arguments: argparse.Namespace
         if not bundle.is_file():
             raise UsageError(f"File not found: {bundle}.", hint="Export the trajectory without --no-files.")
         anyio.run(checkout_from_bundle, bundle, commit, dest)
-    say_result(
-        {"trajectory": arguments.id, "part": arguments.part, "commit": commit, "path": str(dest)},
-        f"{dest}: files after part {arguments.part}, checkpoint {commit[:12]}",
-        as_json=arguments.json,
-    )
-    return 0
+    return report_checkout({"trajectory": arguments.id}, commit, dest, arguments)
 
 
 def _write_graph(trace: AgentTrace, arguments: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.folds.session.checkpoints import PathChange
 from tui_agent.folds.text.line_diff import LineDiff
 from tui_agent.folds.transcript.entries import AnswerEntry
+from tui_agent.ports.session import read_text
 from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Record
 from tui_agent.tui.cli_client import JsonRow, json_rows, place
@@ -25,12 +26,12 @@ class SessionReader:
 
     async def read_text(self, text: LongText) -> str:
         """Return the whole text. If the text is stored outside the log and cannot be read, return its preview."""
-        if isinstance(text, str) or self._context.session is None:
+        if self._context.session is None:
             return text_preview(text)
         try:
-            return (await self._context.session.read_blob(text.blob_sha256)).decode("utf-8", "replace")
+            return await read_text(self._context.session, text)
         except BlobNotFound as fault:
-            return f"{text.preview}\n\n{fault}"
+            return f"{text_preview(text)}\n\n{fault}"
 
     def blob_text(self, text: LongText, arrived: Callable[[str], None]) -> str:
         """Return the text. If it is stored outside the log, return its preview; `arrived` gets the whole text later."""

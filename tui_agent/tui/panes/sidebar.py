@@ -16,7 +16,7 @@ from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.line_pane import LinePane
 from tui_agent.tui.widgets.rows import Part, Pen, blank, intent_of
-from tui_agent.units import KILO, format_percent, format_thousands, format_tokens, round_to_tenths
+from tui_agent.units import KILO, format_percent, format_thousands, format_tokens, to_hundreds
 
 if TYPE_CHECKING:
     from tui_agent.folds.context.meter import ContextMeterView
@@ -121,8 +121,8 @@ def context_rows(view: "ContextMeterView", looks: Looks, width: int, most: int) 
 
 def _section_rows(view: "ContextMeterView", pen: Pen, width: int, most: int) -> list[Strip]:
     thousands = view.used >= KILO
-    # Count in the unit of the rounded figures: tenths of a thousand; single tokens below a thousand.
-    sections = view.scaled_sections(round_to_tenths(view.used) if thousands else view.used)
+    # Count in the unit of the rounded figures: hundreds; single tokens below a thousand.
+    sections = view.scaled_sections(to_hundreds(view.used) if thousands else view.used)
     if len(sections) > most:
         largest = sorted(sections, key=lambda section: -section.tokens)[:most]
         sections = tuple(section for section in sections if section in largest)

@@ -1,6 +1,6 @@
 """The list of a session's shortened and summarised messages, and the full text of each message."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,7 +14,7 @@ from tui_agent.folds.context.compacted_rows import (
     compacted_view,
 )
 from tui_agent.folds.context.model_messages import ModelMessages
-from tui_agent.protocol.base import LongText
+from tui_agent.ports.session import ReadText
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.text import clean_line
@@ -64,7 +64,7 @@ def message_title(item: MessageRow) -> str:
     return clean_line(f"{item.sender}, turn {item.turn}")
 
 
-async def read_message(item: MessageRow, read: Callable[[LongText], Awaitable[str]]) -> str:
+async def read_message(item: MessageRow, read: ReadText) -> str:
     """Return the full text of a message."""
     texts = [await read(text) for text in item.texts]
     return "\n".join(texts) or "(nothing)"
