@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import anyio
 from pydantic import BaseModel
@@ -54,6 +54,7 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 
 MODEL = ModelInfo(profile="fake", provider="fake", model="fake", window=10_000, max_output=1000)
 RUN = RunStarted(run_id=RunId("run_0"), pid=1, client="headless", product="test", model=MODEL)
+PayloadT = TypeVar("PayloadT", bound=Payload)
 PolicyAnswer = Callable[[str, Sequence[Effect], PolicyFacts], Decision]
 
 
@@ -146,6 +147,18 @@ class EchoTool:
         return ToolResult(ok=True, content=(TextContent(text=f"echo: {args.words}"),), summary="done")
 
 
+class HeldTool(EchoTool):
+    """Sets `started` once it runs, and waits for `go`."""
+
+    def __init__(self, name: str = "echo", **options: Any) -> None:
+        self.started, self.go = anyio.Event(), anyio.Event()
+        super().__init__(name, before=self._hold, **options)
+
+    async def _hold(self, words: str) -> None:
+        self.started.set()
+        await self.go.wait()
+
+
 def allow(tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
     return Decision("allow", "test.allow", "the test allows it")
 
@@ -185,13 +198,13 @@ class Bench:
     def kinds(self) -> list[str]:
         return [event.payload.kind for event in self.events]
 
-    def of(self, kind: type[Payload]) -> list[Payload]:
+    def of(self, kind: type[PayloadT]) -> list[PayloadT]:
         return [event.payload for event in self.events if isinstance(event.payload, kind)]
 
     def results(self) -> list[ToolFinished]:
         """What the calls ended with, in the order of the calls: those that run at once end in any order."""
-        ended = {one.call_id: one for one in self.of(ToolFinished) if isinstance(one, ToolFinished)}
-        called = (one.call_id for one in self.of(ToolCalled) if isinstance(one, ToolCalled))
+        ended = {one.call_id: one for one in self.of(ToolFinished)}
+        called = (one.call_id for one in self.of(ToolCalled))
         return [ended[call_id] for call_id in called if call_id in ended]
 
     async def until(self, kind: str, count: int = 1) -> Envelope:
@@ -202,6 +215,11 @@ class Bench:
                 if len(found) >= count:
                     return found[count - 1]
                 await self._news.wait()
+
+    async def until_payload(self, kind: type[PayloadT], count: int = 1) -> PayloadT:
+        """Wait until `count` events with such a payload are recorded; the newest of these payloads."""
+        await self.until_so(lambda: len(self.of(kind)) >= count)
+        return self.of(kind)[count - 1]
 
     _news: anyio.Event = field(default_factory=anyio.Event)
 

@@ -39,7 +39,7 @@ def says(decision: Any = "", reason: str = "", **more: Any) -> HookReply:
 
 
 def ran(bench: Bench) -> list[HookRan]:
-    return [one for one in bench.of(HookRan) if isinstance(one, HookRan)]
+    return bench.of(HookRan)
 
 
 def told(bench: Bench, request: int = -1) -> str:

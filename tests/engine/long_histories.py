@@ -117,11 +117,11 @@ async def compact(bench: Bench, focus: str = "", count: int = 1) -> Envelope:
 
 
 def compactions(bench: Bench) -> list[ContextCompacted]:
-    return [one for one in bench.of(ContextCompacted) if isinstance(one, ContextCompacted)]
+    return bench.of(ContextCompacted)
 
 
 def stuck(bench: Bench) -> list[ContextStuck]:
-    return [one for one in bench.of(ContextStuck) if isinstance(one, ContextStuck)]
+    return bench.of(ContextStuck)
 
 
 def model_of(bench: Bench, worker: Worker, window: int) -> None:
@@ -140,11 +140,11 @@ def task_of(count: int) -> str:
 
 
 def manifests(bench: Bench) -> list[ContextPacked]:
-    return [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)]
+    return bench.of(ContextPacked)
 
 
 def cuts(bench: Bench) -> list[ContextTruncated]:
-    return [one for one in bench.of(ContextTruncated) if isinstance(one, ContextTruncated)]
+    return bench.of(ContextTruncated)
 
 
 class Small(Worker):

@@ -113,9 +113,7 @@ async def talking(
 async def turn(bench: Bench, text: str = "Main: go") -> TurnFinished:
     """Send it, and wait for the end of the turn."""
     bench.submit(SubmitPrompt(text=text))
-    ended = (await bench.until("turn.finished")).payload
-    assert isinstance(ended, TurnFinished)
-    return ended
+    return await bench.until_payload(TurnFinished)
 
 
 def results(bench: Bench, name: str = "spawn_subtask") -> list[ToolFinished]:

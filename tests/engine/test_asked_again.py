@@ -214,7 +214,7 @@ async def test_every_view_shows_the_call_as_waiting_again(tmp_path: Path) -> Non
         assert bench.recorder.state.permissions == () and not bench.of(ToolFinished)
         assert bench.recorder.state.last_turn_end == "interrupted"
         bench.submit(ContinueTurn())
-        again = (await bench.until("permission.requested")).payload
+        again = await bench.until_payload(PermissionRequested)
         state, approvals = bench.recorder.state, whole(Approvals(), tmp_path, WHOLE)
         assert approvals.permissions == state.permissions == (again,)
         assert rows(tmp_path) == ["waiting", "queued", "queued"]
@@ -226,7 +226,6 @@ async def test_every_view_shows_the_call_as_waiting_again(tmp_path: Path) -> Non
         assert [spans[child].name for child in second.children] == ["echo a", "echo b", "echo c"]
         assert spans[second.children[0]].first_seq < second.first_seq
         bench.on_event = yes(bench)
-        assert isinstance(again, PermissionRequested)
         bench.submit(DecidePermission(request_id=again.request_id, decision="allow"))
         await bench.until("turn.finished", bench.kinds().count("turn.finished") + 1)
         assert rows(tmp_path) == ["done"] * 4
@@ -243,9 +242,7 @@ async def test_the_question_is_that_of_today_with_the_digest_of_today(tmp_path: 
             return Preview((), content=self.now)
 
     async def question(bench: Bench) -> PermissionRequested:
-        payload = (await bench.until("permission.requested")).payload
-        assert isinstance(payload, PermissionRequested)
-        return payload
+        return await bench.until_payload(PermissionRequested)
 
     echo = Looking()
     async with running(tmp_path, [call(("echo", "{}"))], [echo], policy=ask, session=WHOLE) as bench:
@@ -268,7 +265,7 @@ async def test_the_question_is_that_of_today_with_the_digest_of_today(tmp_path: 
         assert now.digest != then.digest
         bench.submit(DecidePermission(request_id=now.request_id, decision="allow"))
         await bench.until("turn.finished", bench.kinds().count("turn.finished") + 1)
-        (decided,) = [one for one in bench.of(PermissionDecided) if isinstance(one, PermissionDecided)]
+        (decided,) = bench.of(PermissionDecided)
         assert decided.digest == now.digest and len(echo.ran) == 1
 
 
@@ -277,8 +274,8 @@ async def test_a_policy_that_allows_by_now_does_not_stand_in_for_the_answer(tmp_
     used = tools()
     async with running(tmp_path, three()[1:], used, policy=allow, session=WHOLE) as bench:
         bench.submit(ContinueTurn())
-        question = (await bench.until("permission.requested")).payload
-        assert isinstance(question, PermissionRequested) and "before you answered" in question.reason
+        question = await bench.until_payload(PermissionRequested)
+        assert "before you answered" in question.reason
         assert used[1].ran == []
         bench.submit(DecidePermission(request_id=question.request_id, decision="deny"))
         await bench.until("turn.finished", bench.kinds().count("turn.finished") + 1)
@@ -308,7 +305,7 @@ async def test_what_is_begun_instead_closes_the_calls_first(tmp_path: Path, comm
         open_calls = bench.recorder.state.open_calls
         bench.submit(command)
         await bench.until("agent.state_changed", 3)  # idle, at work, and over
-        closed = [one for one in bench.of(ToolFinished) if isinstance(one, ToolFinished)]
+        closed = bench.of(ToolFinished)
         assert [one.call_id for one in closed[:3]] == [one.call_id for one in open_calls]
         assert {one.status for one in closed} == {"interrupted"} and {one.summary for one in closed} == {
             "not run"
@@ -343,9 +340,7 @@ async def test_a_client_that_is_gone_leaves_the_question_and_one_that_leaves_doe
             bench.submit(Close(reason=reason))  # type: ignore[arg-type]
             await bench.until("turn.finished")
             assert len(bench.recorder.state.open_calls) == left
-            assert [one.reason for one in bench.of(TurnFinished) if isinstance(one, TurnFinished)] == [
-                "interrupted"
-            ]
+            assert [one.reason for one in bench.of(TurnFinished)] == ["interrupted"]
 
 
 async def test_queued_messages_wait_until_the_question_is_answered(tmp_path: Path) -> None:
@@ -360,13 +355,12 @@ async def test_queued_messages_wait_until_the_question_is_answered(tmp_path: Pat
         tmp_path, [*three()[1:], say("That too.")], tools(), policy=ask, session=WHOLE
     ) as bench:
         bench.submit(ContinueTurn())
-        question = (await bench.until("permission.requested")).payload
-        assert isinstance(question, PermissionRequested)
+        question = await bench.until_payload(PermissionRequested)
         assert len(bench.recorder.state.queue) == 1 and not bench.of(ToolStarted)
         bench.on_event = yes(bench)
         bench.submit(DecidePermission(request_id=question.request_id, decision="allow"))
         await bench.until("turn.finished", bench.kinds().count("turn.finished") + 2)
-        begun = [one.is_continuation for one in bench.of(TurnStarted) if isinstance(one, TurnStarted)]
+        begun = [one.is_continuation for one in bench.of(TurnStarted)]
         assert begun == [True, False] and not bench.recorder.state.queue
         legal(bench)
 

@@ -151,18 +151,18 @@ async def _expect_named(tmp_path: Path, tool: EchoTool, *words: str, asking: boo
     async with running(tmp_path, answers, [tool, other], policy=ask if asking else allow) as bench:
         bench.submit(SubmitPrompt(text="go"))
         if asking:
-            request = (await bench.until("permission.requested")).payload
-            assert isinstance(request, PermissionRequested) and request.tool == "other"
+            request = await bench.until_payload(PermissionRequested)
+            assert request.tool == "other"
             bench.submit(DecidePermission(request_id=request.request_id, decision="allow", reach="once"))
-        end = await bench.until("turn.finished")
+        end = await bench.until_payload(TurnFinished)
     broken, fine = bench.results()
     assert broken.status == "failed" and fine.status == "ok"
     said = str(broken.content)
     assert "The tool echo (plugin test)" in said, said
     assert all(word in said for word in words), said
     (raised,) = bench.of(ErrorRaised)
-    assert isinstance(raised, ErrorRaised) and raised.where == "tool echo"
-    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "finished"
+    assert raised.where == "tool echo"
+    assert end.reason == "finished"
 
 
 class BrokenMiddleware(BaseMiddleware):
@@ -217,11 +217,11 @@ async def test_a_middleware_that_fails_is_named_and_left_out(
     async with running(tmp_path, answers, [echo], middlewares=[guarded]) as bench:
         for count in (1, 2):
             bench.submit(SubmitPrompt(text="go"))
-            end = await bench.until("turn.finished", count)
-            assert isinstance(end.payload, TurnFinished) and end.payload.reason == "finished"
+            end = await bench.until_payload(TurnFinished, count)
+            assert end.reason == "finished"
         assert len(bench.model.requests) == 3  # the request that it wrapped is not sent again
     (failed,) = bench.of(PluginFailed)
-    assert isinstance(failed, PluginFailed) and failed.plugin == "mine"
+    assert failed.plugin == "mine"
     assert f"`{where}`" in failed.message and type(make()).__name__ in failed.message
     assert broken.calls == 1 and len(echo.ran) == 1
     (result,) = bench.results()
@@ -288,8 +288,8 @@ async def test_an_agent_that_fails_is_named_and_the_session_goes_on(
     async with running(tmp_path, [], agents={"default": make}) as bench:
         for count in (1, 2):
             bench.submit(SubmitPrompt(text="go"))
-            end = (await bench.until("turn.finished", count)).payload
-            assert isinstance(end, TurnFinished) and end.reason == "error"
+            end = await bench.until_payload(TurnFinished, count)
+            assert end.reason == "error"
             assert end.detail.startswith("The agent broken (plugin mine)") and words in end.detail
 
 
@@ -302,15 +302,15 @@ async def test_a_model_client_that_fails_is_named_and_the_session_goes_on(
 
     async with running(tmp_path, [[TextChunk("Half an"), break_off], say("Whole.")]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        end = (await bench.until("turn.finished")).payload
-        assert isinstance(end, TurnFinished) and end.reason == "model_error"
+        end = await bench.until_payload(TurnFinished)
+        assert end.reason == "model_error"
         assert end.detail.startswith("The client of the model provider fake failed: ")
         assert type(make()).__name__ in end.detail
         bench.submit(SubmitPrompt(text="go"))
-        end = (await bench.until("turn.finished", 2)).payload
-        assert isinstance(end, TurnFinished) and end.reason == "finished"
+        end = await bench.until_payload(TurnFinished, 2)
+        assert end.reason == "finished"
     (failed,) = bench.of(ModelFailed)
-    assert isinstance(failed, ModelFailed) and (failed.fault, failed.partial) == ("client", "Half an")
+    assert (failed.fault, failed.partial) == ("client", "Half an")
 
 
 async def test_a_listener_that_fails_is_named_and_not_called_again(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ async def test_a_listener_that_fails_is_named_and_not_called_again(tmp_path: Pat
             bench.submit(SubmitPrompt(text="go"))
             await bench.until("turn.finished", count)
     (failed,) = bench.of(PluginFailed)
-    assert isinstance(failed, PluginFailed) and failed.plugin == "mine"
+    assert failed.plugin == "mine"
     assert (
         failed.message
         == "Its listener for turn.started failed: SystemExit: 1. It is not called again in this session."

@@ -75,7 +75,7 @@ async def test_what_comes_back_moves_the_meter_at_once_and_is_no_words_of_the_us
             ledger.apply(one)
         assert next(one for one in ledger.view().messages if one.seq == event.seq).sender == "output"
         await turn(bench, "on", 2)
-        packed = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)][-1]
+        packed = bench.of(ContextPacked)[-1]
         sent = {one.name: one.tokens for one in packed.sections}
         was = {one.name: one.tokens for one in held.sections}
         assert sent["packed_context"] == was["summaries"]
@@ -85,7 +85,7 @@ async def test_what_comes_back_moves_the_meter_at_once_and_is_no_words_of_the_us
         await rests(bench)
         assert bench.recorder.meter.used > held.used + 1_000
         await turn(bench, "on", 3)
-        packed = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)][-1]
+        packed = bench.of(ContextPacked)[-1]
         assert not check_pairs(bench.recorder.messages())
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import anyio
 
-from tests.engine.harness import Bench, EchoTool, call, running, say
+from tests.engine.harness import Bench, EchoTool, HeldTool, call, running, say
 from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.extensions import ChangedExtensions, Extensions
 from tui_agent.engine.tools.registry import ToolRegistry
@@ -42,13 +42,8 @@ async def test_between_turns_the_change_is_used_at_once(tmp_path: Path) -> None:
 async def test_a_call_that_runs_ends_with_the_old_tool_and_the_next_request_has_the_new_ones(
     tmp_path: Path,
 ) -> None:
-    running_call, reloaded = anyio.Event(), anyio.Event()
-
-    async def hold(words: str) -> None:
-        running_call.set()
-        await reloaded.wait()
-
-    old = EchoTool(before=hold)
+    tool = HeldTool()
+    old = tool
     new, second = EchoTool(), EchoTool("second")
     answers = [
         call(("echo", '{"words": "old"}')),
@@ -61,11 +56,11 @@ async def test_a_call_that_runs_ends_with_the_old_tool_and_the_next_request_has_
 
     async with running(tmp_path, answers, [old], load_changed=load) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        await running_call.wait()
+        await tool.started.wait()
         bench.submit(ReloadPlugins())
         await anyio.wait_all_tasks_blocked()
         assert "plugin.loaded" not in bench.kinds()
-        reloaded.set()
+        tool.go.set()
         await bench.until("turn.finished")
         offered = [[tool.name for tool in request.tools] for request in bench.model.requests]
     assert offered == [["echo"], ["echo", "second"], ["echo", "second"]]
@@ -95,5 +90,5 @@ async def test_a_call_of_a_tool_that_was_unloaded_is_answered_not_run(tmp_path: 
 async def test_without_a_change_the_user_is_told_so(tmp_path: Path) -> None:
     async with running(tmp_path, [], load_changed=lambda: None) as bench:
         bench.submit(ReloadPlugins())
-        rejected = (await bench.until("command.rejected")).payload
-    assert isinstance(rejected, CommandRejected) and rejected.reason == "No plugin has changed."
+        rejected = await bench.until_payload(CommandRejected)
+    assert rejected.reason == "No plugin has changed."

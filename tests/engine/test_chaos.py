@@ -75,8 +75,8 @@ async def chaotic(tmp_path: Path, seed: int, turns: int) -> list[Envelope]:
             state = bench.recorder.state
             assert state.open_calls == () and state.open_requests == () and not state.turn_running, turn
         assert check_pairs(bench.recorder.messages()) == []
-        started = {event.call_id for event in bench.of(ToolStarted) if isinstance(event, ToolStarted)}
-        called = {event.call_id: event for event in bench.of(ToolCalled) if isinstance(event, ToolCalled)}
+        started = {event.call_id for event in bench.of(ToolStarted)}
+        called = {event.call_id: event for event in bench.of(ToolCalled)}
     assert started and all(WHOLE.fullmatch(str(called[call_id].arguments["words"])) for call_id in started)
     assert all(WHOLE.fullmatch(words) for words in echo.ran)
     return bench.events

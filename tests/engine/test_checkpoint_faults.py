@@ -33,7 +33,7 @@ async def test_a_store_that_is_gone_in_mid_session_is_said_and_begun_anew(tmp_pa
         assert lost is not None
         shutil.rmtree(store_of(tmp_path))
         await turn(bench, "second")
-        errors = [one for one in bench.of(ErrorRaised) if isinstance(one, ErrorRaised)]
+        errors = bench.of(ErrorRaised)
         assert ["cannot be restored" in error.message for error in errors] == [True]
         assert files(tmp_path) == {"a.txt": "one", "b.txt": "two"}
         await go(bench, Undo())
@@ -41,7 +41,7 @@ async def test_a_store_that_is_gone_in_mid_session_is_said_and_begun_anew(tmp_pa
         before = bench.recorder.branches.moves
         bench.submit(Revert(to_seq=lost))
         await bench.until("command.rejected")
-        rejected = [one for one in bench.of(CommandRejected) if isinstance(one, CommandRejected)]
+        rejected = bench.of(CommandRejected)
         assert "not in the store" in rejected[0].reason
         assert "without the files" in rejected[0].hint
         assert files(tmp_path) == {"a.txt": "one"}
@@ -64,18 +64,18 @@ async def test_what_changed_while_nothing_could_be_kept_is_kept_afterwards(
         await turn(bench, "second")
         (tmp_path / "workspace" / "mine.txt").write_text("mine")
         assert files(tmp_path) == {"a.txt": "one", "b.txt": "two", "mine.txt": "mine"}
-        errors = [one for one in bench.of(ErrorRaised) if isinstance(one, ErrorRaised)]
+        errors = bench.of(ErrorRaised)
         assert ["could not be used" in error.message for error in errors] == [True]
         store.unlink()
         aside.rename(store)
         await turn(bench, "third")
-        taken = [one for one in bench.of(CheckpointTaken) if isinstance(one, CheckpointTaken)]
+        taken = bench.of(CheckpointTaken)
         assert taken[2].author == ("command" if command else "agent")
         assert "b.txt" in taken[2].paths
         await go(bench, Revert(to_seq=first))
         assert files(tmp_path) == {"a.txt": "one", **({} if command else {"mine.txt": "mine"})}
         await go(bench, Undo())
-    assert len([one for one in bench.of(ErrorRaised) if isinstance(one, ErrorRaised)]) == 1
+    assert len(bench.of(ErrorRaised)) == 1
 
 
 async def test_a_home_folder_is_refused_and_the_reason_is_seen_once(
@@ -85,7 +85,7 @@ async def test_a_home_folder_is_refused_and_the_reason_is_seen_once(
     answers = [write("a.txt", "one"), write("b.txt", "two"), say("Done.")]
     async with told(tmp_path, *answers) as bench:
         await turn(bench, "go")
-        errors = [one for one in bench.of(ErrorRaised) if isinstance(one, ErrorRaised)]
+        errors = bench.of(ErrorRaised)
         assert ["is your home folder" in error.message for error in errors] == [True]
         assert "/undo" in errors[0].hint
     assert files(tmp_path) == {"a.txt": "one", "b.txt": "two"}

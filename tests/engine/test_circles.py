@@ -64,7 +64,7 @@ async def test_the_same_calls_after_each_summary_end_the_turn_and_a_message_goes
             bench.use(model)
             await turn(bench, TASK)
             (end,) = bench.of(TurnFinished)
-            assert isinstance(end, TurnFinished) and end.reason == "stuck", name
+            assert end.reason == "stuck", name
             assert end.detail == f"{LOOP_MESSAGE} {LOOP_HINT}", name
             assert len(model.requests) < 60 and len(compactions(bench)) <= 4, name
             model.work = [say("I see.")]

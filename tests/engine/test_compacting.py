@@ -68,7 +68,7 @@ async def test_old_outputs_are_put_away_first_in_few_big_portions(tmp_path: Path
     async with running(tmp_path, [], [Output()], shrinking=LIMITS) as bench:
         bench.use(model)
         await turn(bench, TASK)
-        reduced = [one for one in bench.of(ContextReduced) if isinstance(one, ContextReduced)]
+        reduced = bench.of(ContextReduced)
         assert 1 <= len(reduced) <= 3 and not compactions(bench) and not model.summaries
         first = reduced[0]
         assert first.after_tokens <= first.before_tokens - 1_000
@@ -95,7 +95,7 @@ async def test_what_was_shortened_or_read_of_an_artifact_is_put_away_under_that_
     async with running(tmp_path, [], tools, shrinking=ONLY_OUTPUTS) as bench:
         bench.use(model)
         await turn(bench, TASK)
-        reduced = [one for one in bench.of(ContextReduced) if isinstance(one, ContextReduced)]
+        reduced = bench.of(ContextReduced)
         away = [one for event in reduced for one in event.artifacts]
         assert [one.id for one in away[:2]] == [held, held] and away[0].size == len(whole)
         assert {one.tool for one in away} == {"output"} and {one.size for one in away} == {len(whole)}

@@ -63,14 +63,14 @@ async def test_after_a_summary_the_meter_holds_what_the_next_request_will(tmp_pa
     async with running(tmp_path, [], [Output()], shrinking=ONLY_SUMMARIES) as bench:
         bench.use(model)
         await turn(bench, TASK)
-        sent = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)]
+        sent = bench.of(ContextPacked)
         await compact(bench)
         (made,) = compactions(bench)
         held = bench.recorder.meter
         assert held.used == made.after_tokens == sum(one.tokens for one in held.sections)
         assert sent[-1].total_tokens <= made.before_tokens < sent[-1].total_tokens + 50
         await turn(bench, "on", 2)
-        last = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)][-1]
+        last = bench.of(ContextPacked)[-1]
         # What was just found out is older once the user has spoken.
         tokens, measured = (
             {one.name.replace("recent_observations", "tool_results"): one.tokens for one in sections}
@@ -150,7 +150,7 @@ async def test_it_is_refused_while_a_turn_runs(tmp_path: Path) -> None:
         bench.use(Worker([[ask, *say("ok")]]))
         await turn(bench, TASK)
         (rejected,) = bench.of(CommandRejected)
-        assert isinstance(rejected, CommandRejected) and "turn is running" in rejected.reason
+        assert "turn is running" in rejected.reason
 
 
 async def test_a_crash_while_it_summarises_is_taken_up_with_the_history_as_it_was(tmp_path: Path) -> None:

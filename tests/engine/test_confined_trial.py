@@ -74,9 +74,9 @@ async def run_in_sandbox(
         answering(bench, answer)
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-        end = [end for end in bench.of(ToolFinished) if isinstance(end, ToolFinished)][-1]
-        asked = [event for event in bench.of(PermissionRequested) if isinstance(event, PermissionRequested)]
-        decided = [event for event in bench.of(PermissionDecided) if isinstance(event, PermissionDecided)]
+        end = bench.of(ToolFinished)[-1]
+        asked = bench.of(PermissionRequested)
+        decided = bench.of(PermissionDecided)
         return asked, decided, text(ToolResult(ok=True, content=end.content)), root
 
 

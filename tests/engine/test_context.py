@@ -30,7 +30,7 @@ async def test_each_limit_that_is_reached_is_recorded_once_with_hysteresis_and_f
         for count in range(1, len(answers) + 1):
             bench.submit(SubmitPrompt(text="go"))
             await bench.until("turn.finished", count)
-    warned = [event.level for event in bench.of(ContextWarned) if isinstance(event, ContextWarned)]
+    warned = [event.level for event in bench.of(ContextWarned)]
     assert warned == ["near", "over", "over", "below", "compaction"]
 
 
@@ -47,7 +47,7 @@ async def test_a_limit_that_is_crossed_again_and_again_in_a_turn_is_told_once(tm
     async with running(tmp_path, [*answers, _using(2_000)], [EchoTool()]) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-    warned = [event.level for event in bench.of(ContextWarned) if isinstance(event, ContextWarned)]
+    warned = [event.level for event in bench.of(ContextWarned)]
     assert warned == ["near", "over", "below"]
 
 
@@ -57,7 +57,7 @@ async def test_every_request_has_its_manifest_and_the_sections_add_up(tmp_path: 
     async with running(tmp_path, answers, [EchoTool()], middlewares=sections) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-    packed = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)]
+    packed = bench.of(ContextPacked)
     assert len(packed) == bench.kinds().count("model.requested") == 2
     for manifest in packed:
         assert manifest.total_tokens == sum(section.tokens for section in manifest.sections)
@@ -117,7 +117,7 @@ async def test_a_session_that_is_taken_up_is_counted_before_it_is_asked_with(tmp
         assert bench.engine._turns._caller._counted == 4
         bench.submit(SubmitPrompt(text="on"))
         await bench.until("turn.finished")
-        packed = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)]
+        packed = bench.of(ContextPacked)
         assert len(packed[-1].added) == 5
 
 
@@ -167,7 +167,7 @@ async def test_the_tokenizer_is_loaded_once_a_request_takes_a_quarter_of_the_win
     async with running(tmp_path, [*said, _using(0)], [EchoTool()], tokens=Tokens(Words)) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-        packed = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)]
+        packed = bench.of(ContextPacked)
     assert [one.tokenizer for one in packed] == ["characters"] * 2 + ["words"] * 3
     assert [len(one.added) for one in packed] == [1, 2, 5, 2, 2]
     assert packed[1].total_chars < 10_000 <= packed[2].total_chars
@@ -178,12 +178,10 @@ async def test_a_later_run_estimates_by_what_the_provider_counted_before(tmp_pat
     async with running(tmp_path, [_using(1_000)]) as bench:
         bench.submit(SubmitPrompt(text=long))
         await bench.until("turn.finished")
-        counted = next(
-            one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)
-        ).counted_tokens
+        counted = bench.of(ContextPacked)[0].counted_tokens
     async with running(tmp_path, [_using(0)]) as bench:
         bench.submit(SubmitPrompt(text="go on"))
         await bench.until("turn.finished")
-        packed = [one for one in bench.of(ContextPacked) if isinstance(one, ContextPacked)][-1]
+        packed = bench.of(ContextPacked)[-1]
     ratio = 1_000 / counted
     assert abs(packed.total_tokens - packed.counted_tokens * ratio) < 10 and ratio > 1.2

@@ -42,7 +42,7 @@ async def test_an_undo_takes_back_what_a_crash_kept_from_its_checkpoint(
         bench.submit(Undo())
         await bench.until("session.head_moved")
         await bench.until("checkpoint.restored")
-        authors = [each.author for each in bench.of(CheckpointTaken) if isinstance(each, CheckpointTaken)]
+        authors = [each.author for each in bench.of(CheckpointTaken)]
     assert not (tmp_path / "workspace" / "a.txt").exists()
     if opened_before or kind == "checkpoint.taken":
         assert (tmp_path / "workspace" / "mine.txt").read_text() == "mine", authors
@@ -83,7 +83,7 @@ def _cut(tmp_path: Path, kind: str, *, last: bool = False) -> None:
 
 
 def _authors(bench: Bench) -> list[tuple[str, tuple[str, ...]]]:
-    return [(one.author, one.paths) for one in bench.of(CheckpointTaken) if isinstance(one, CheckpointTaken)]
+    return [(one.author, one.paths) for one in bench.of(CheckpointTaken)]
 
 
 def _lines(tmp_path: Path) -> tuple[int, int]:
@@ -132,10 +132,10 @@ async def test_what_a_person_writes_over_a_command_s_file_before_the_resume_is_a
     async with running(tmp_path, [], checkpoints=True) as bench:
         await bench.until("checkpoint.taken")
         assert _lines(tmp_path) == (5, 2)
-        changed = [one for one in bench.of(FileChanged) if isinstance(one, FileChanged)]
+        changed = bench.of(FileChanged)
         assert [(one.path, one.author, one.added) for one in changed] == [("both", "human", 1)]
         await go(bench, Undo())
-        restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
+        restored = bench.of(CheckpointRestored)
     assert restored[-1].skipped_paths == ("both",)
     assert files(tmp_path) == {"both": "two\nmore\nmine\n", "gone": "one\n"}
 
@@ -147,6 +147,6 @@ async def test_what_changes_long_after_a_run_broke_off_in_a_command_is_asked_abo
     async with running(tmp_path, [], checkpoints=True) as bench:
         await bench.until("checkpoint.taken")
         await go(bench, Undo())
-        restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
+        restored = bench.of(CheckpointRestored)
         assert not restored or restored[-1].skipped_paths == ("both", "gone", "made", "mine")
     assert files(tmp_path) == before

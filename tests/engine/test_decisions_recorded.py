@@ -44,14 +44,11 @@ def judge(*rules: str):  # type: ignore[no-untyped-def]
 
 async def asked(bench: Bench, count: int = 1) -> PermissionRequested:
     await bench.until("permission.requested", count=count)
-    found = bench.of(PermissionRequested)[count - 1]
-    assert isinstance(found, PermissionRequested)
-    return found
+    return bench.of(PermissionRequested)[count - 1]
 
 
 def decided(bench: Bench) -> PermissionDecided:
     (found,) = bench.of(PermissionDecided)
-    assert isinstance(found, PermissionDecided)
     return found
 
 

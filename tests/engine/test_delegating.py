@@ -160,7 +160,6 @@ async def test_a_named_agent_has_its_own_prompt_tools_and_budget(tmp_path: Path)
     async with talking(tmp_path, talks) as bench:
         await turn(bench)
         spawned = bench.of(AgentSpawned)[0]
-        assert isinstance(spawned, AgentSpawned)
         assert (spawned.name, spawned.tools, spawned.max_iterations) == ("verify", ("read_file",), 3)
         assert talks.of("Child")[0].system.startswith("You check.")
 
@@ -176,8 +175,8 @@ async def test_the_user_gives_a_task_to_a_named_agent(tmp_path: Path) -> None:
         assert [one.agent for one in bench.events if isinstance(one.payload, ModelRequested)] == ["verify-1"]
         check_pairs(bench.recorder.messages())
         bench.submit(Delegate(agent="nobody", text="x"))
-        refused = (await bench.until("command.rejected")).payload
-        assert isinstance(refused, CommandRejected) and "verify" in refused.hint
+        refused = await bench.until_payload(CommandRejected)
+        assert "verify" in refused.hint
 
 
 async def test_a_message_sent_while_the_named_agent_works_is_answered_in_the_same_turn(
@@ -246,7 +245,7 @@ async def test_what_a_delegate_costs_counts_against_the_sessions_limit(tmp_path:
     async with talking(tmp_path, talks, budgets=Budgets(max_cost_usd=1.0)) as bench:
         assert (await turn(bench)).reason == "cost_limit"
         ended = bench.of(AgentFinished)[0]
-        assert isinstance(ended, AgentFinished) and ended.reason == "budget"
+        assert ended.reason == "budget"
         assert ended.cost_usd == pytest.approx(1.2) and len(talks.of("Child")) == 2
 
 

@@ -56,14 +56,13 @@ async def test_a_rule_that_cannot_stand_is_not_kept_and_the_call_is_asked_about_
         tmp_path, answers, [tool], policy=judge, remember=lambda rule, _: kept.append(rule)
     ) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        first = (await bench.until("permission.requested")).payload
-        assert isinstance(first, PermissionRequested) and first.rule_error == ""
+        first = await bench.until_payload(PermissionRequested)
+        assert first.rule_error == ""
         bench.submit(
             DecidePermission(request_id=first.request_id, decision="allow", reach="always", rule=rule)
         )
         await bench.until("permission.requested", count=2)
         second = bench.of(PermissionRequested)[1]
-        assert isinstance(second, PermissionRequested)
         assert said in second.rule_error and second.rejected_rule == rule
         assert (kept, tool.ran, bench.of(PermissionDecided)) == ([], [], [])
         good = "allow edit src/*.py"
@@ -73,14 +72,14 @@ async def test_a_rule_that_cannot_stand_is_not_kept_and_the_call_is_asked_about_
         await bench.until("turn.finished")
     assert kept == [good] and tool.ran == ["src/new.py"]
     (decided,) = bench.of(PermissionDecided)
-    assert isinstance(decided, PermissionDecided) and decided.rule == good
+    assert decided.rule == good
 
 
 async def test_a_request_to_run_something_says_how_long_it_may_run(tmp_path: Path) -> None:
     answers = [call(("echo", '{"words": "make"}')), say("Done.")]
     async with running(tmp_path, answers, [RunningTool()], policy=judge) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        request = (await bench.until("permission.requested")).payload
-        assert isinstance(request, PermissionRequested) and request.time_limit_s == 20
+        request = await bench.until_payload(PermissionRequested)
+        assert request.time_limit_s == 20
         bench.submit(DecidePermission(request_id=request.request_id, decision="deny"))
         await bench.until("turn.finished")

@@ -79,8 +79,7 @@ async def ran(
     ) as bench:
         bench.submit(SubmitPrompt(text="go"))
         for count, (decision, reach, rule) in enumerate(answers, 1):
-            request = (await bench.until("permission.requested", count)).payload
-            assert isinstance(request, PermissionRequested)
+            request = await bench.until_payload(PermissionRequested, count)
             bench.submit(
                 DecidePermission(
                     request_id=request.request_id,
@@ -91,17 +90,16 @@ async def ran(
             )
         await bench.until("turn.finished")
         (end,) = bench.of(ToolFinished)
-        assert isinstance(end, ToolFinished)
         look(bench, text(ToolResult(ok=True, content=end.content)))
         return bench
 
 
 def questions(bench: Bench) -> list[PermissionRequested]:
-    return [one for one in bench.of(PermissionRequested) if isinstance(one, PermissionRequested)]
+    return bench.of(PermissionRequested)
 
 
 def decisions(bench: Bench) -> list[PermissionDecided]:
-    return [one for one in bench.of(PermissionDecided) if isinstance(one, PermissionDecided)]
+    return bench.of(PermissionDecided)
 
 
 def rule() -> str:
@@ -179,7 +177,6 @@ async def test_where_it_cannot_be_kept_it_holds_for_the_session_and_why_is_told(
 
     bench = await ran(tmp_path, [("allow", "always", "")], kept=broken, look=look)
     (fault,) = bench.of(ErrorRaised)
-    assert isinstance(fault, ErrorRaised)
     assert (fault.where, fault.message, fault.hint) == (
         "configuration",
         "The file is read-only.",
@@ -255,8 +252,7 @@ async def test_a_command_is_judged_by_the_files_with_secrets_that_are_not_opened
         tmp_path, [command, command, say("Done.")], tools, env=Holding, policy=noted(found)
     ) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        request = (await bench.until("permission.requested")).payload
-        assert isinstance(request, PermissionRequested)
+        request = await bench.until_payload(PermissionRequested)
         assert [one.name for one in found[-1].secrets] == [".env", "keys/"]
         bench.submit(
             DecidePermission(request_id=request.request_id, decision="allow", reach="session", rule="")

@@ -169,7 +169,7 @@ async def test_a_fork_starts_without_the_messages_queued_in_its_parent(tmp_path:
         assert not bench.model.requests
         assert bench.recorder.state.queue == ()
         (resumed,) = bench.of(RunResumed)
-        assert isinstance(resumed, RunResumed) and resumed.clean, "nothing had gone wrong"
+        assert resumed.clean, "nothing had gone wrong"
 
 
 async def test_a_what_if_with_another_message_sends_only_that_message(tmp_path: Path) -> None:

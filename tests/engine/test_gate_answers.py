@@ -48,14 +48,11 @@ def answers() -> list[object]:
 
 
 async def asked(bench: Bench, count: int = 1) -> PermissionRequested:
-    request = (await bench.until("permission.requested", count)).payload
-    assert isinstance(request, PermissionRequested)
-    return request
+    return await bench.until_payload(PermissionRequested, count)
 
 
 def decided(bench: Bench) -> PermissionDecided:
     (found,) = bench.of(PermissionDecided)
-    assert isinstance(found, PermissionDecided)
     return found
 
 
@@ -98,7 +95,6 @@ async def test_a_rule_that_cannot_be_saved_applies_to_the_session_only_and_the_u
         bench.submit(DecidePermission(request_id=request.request_id, decision="allow", reach="always"))
         await bench.until("turn.finished")
         [fault] = bench.of(ErrorRaised)
-        assert isinstance(fault, ErrorRaised)
         assert (fault.message, fault.hint) == ("policy.toml cannot be used.", "Mend it.")
         assert (decided(bench).rule, tool.ran) == (ALWAYS_RULE, ["hello"])
         assert decided(bench).reach == "session", "it was not saved"
@@ -178,7 +174,6 @@ async def test_a_no_keeps_no_rule_whatever_came_with_it(tmp_path: Path, message:
         assert (found.reason, kept, tool.ran) == ("you said no", [], [])
         assert len(bench.of(PermissionRequested)) == 1
         (end,) = bench.of(ToolFinished)
-        assert isinstance(end, ToolFinished)
         words = f" The user says: {message}" if message else ""
         told = text(ToolResult(ok=False, content=end.content))
         assert f"The user did not allow this call.{words}" in told

@@ -71,9 +71,7 @@ def echo(**arguments: str) -> list[object]:
 
 
 async def asked(bench: Bench, count: int = 1) -> PermissionRequested:
-    request = (await bench.until("permission.requested", count)).payload
-    assert isinstance(request, PermissionRequested)
-    return request
+    return await bench.until_payload(PermissionRequested, count)
 
 
 @pytest.mark.parametrize("kind", CONFINED)
@@ -215,7 +213,7 @@ async def test_a_digest_is_of_the_arguments_and_not_of_their_order(tmp_path: Pat
     async with running(tmp_path, answers, [PairTool()]) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-        decided = [one for one in bench.of(PermissionDecided) if isinstance(one, PermissionDecided)]
+        decided = bench.of(PermissionDecided)
         first, again, other, odd = (one.digest for one in decided)
         assert first == again and len({first, other, odd}) == 3
 
@@ -240,7 +238,6 @@ async def test_only_a_yes_to_what_has_changed_is_asked_again(tmp_path: Path, dec
             bench.submit(DecidePermission(request_id=second.request_id, decision="allow"))
         await bench.until("turn.finished")
         (decided,) = bench.of(PermissionDecided)
-        assert isinstance(decided, PermissionDecided)
         assert (decided.decision, tool.ran) == (decision, ["make"] if yes else [])
         assert (len(bench.of(PermissionRequested)), decided.digest == request.digest) == (
             1 + yes,
@@ -256,7 +253,6 @@ async def test_a_rule_for_always_lasts_for_the_session_where_none_can_be_kept(tm
         bench.submit(DecidePermission(request_id=request.request_id, decision="allow", reach="always"))
         await bench.until("turn.finished")
         (decided,) = bench.of(PermissionDecided)
-        assert isinstance(decided, PermissionDecided)
         assert (decided.rule, decided.reach, tool.ran) == (ALWAYS.rule, "session", ["make"])
         assert bench.recorder.state.granted_rules == (ALWAYS.rule,)
 
@@ -304,7 +300,7 @@ async def test_a_decision_names_the_profile_that_held(tmp_path: Path, name: Poli
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
         (decided,) = bench.of(PermissionDecided)
-        assert isinstance(decided, PermissionDecided) and decided.policy == name
+        assert decided.policy == name
 
 
 async def test_the_question_tells_of_programs_that_the_repository_names(tmp_path: Path) -> None:

@@ -38,17 +38,14 @@ async def turn(bench: Bench, command: SubmitPrompt | ContinueTurn) -> TurnFinish
     """A command that begins a turn, to that turn's end."""
     ended = bench.kinds().count("turn.finished")
     bench.submit(command)
-    finished = (await bench.until("turn.finished", ended + 1)).payload
-    assert isinstance(finished, TurnFinished)
-    return finished
+    return await bench.until_payload(TurnFinished, ended + 1)
 
 
 async def refused(bench: Bench) -> str:
     """Why a `ContinueTurn` is refused."""
     count = bench.kinds().count("command.rejected")
     bench.submit(ContinueTurn())
-    rejected = (await bench.until("command.rejected", count + 1)).payload
-    assert isinstance(rejected, CommandRejected)
+    rejected = await bench.until_payload(CommandRejected, count + 1)
     assert rejected.command == "continue_turn"
     return rejected.reason
 
@@ -78,7 +75,7 @@ async def test_it_goes_on_behind_results_where_a_limit_stopped_it(tmp_path: Path
         assert (await turn(bench, ContinueTurn())).reason == "finished"
         assert isinstance(bench.model.requests[-1].messages[-1], ToolMessage)
         assert bench.kinds().count("user.message") == 1
-        assert [one.is_continuation for one in bench.of(TurnStarted) if isinstance(one, TurnStarted)] == [
+        assert [one.is_continuation for one in bench.of(TurnStarted)] == [
             False,
             True,
         ]

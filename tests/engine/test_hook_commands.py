@@ -54,8 +54,8 @@ async def test_a_broken_hook_is_told_of_and_the_call_falls_to_asking(tmp_path, n
     tool = EchoTool()
     async with running(tmp_path, ONE_CALL, [tool], hooks=[hook]) as bench:
         bench.submit(SubmitPrompt(text="Go."))
-        asked = (await bench.until("permission.requested")).payload
-        assert isinstance(asked, PermissionRequested) and "a hook failed" in asked.reason
+        asked = await bench.until_payload(PermissionRequested)
+        assert "a hook failed" in asked.reason
         assert words in ran(bench)[0].fault
         assert "A hook failed at echo a" in notices(bench)[0]
         bench.submit(DecidePermission(request_id=asked.request_id, decision="allow"))

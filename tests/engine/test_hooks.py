@@ -39,9 +39,9 @@ async def test_what_a_hook_refuses_does_not_run_and_the_model_is_told_why(tmp_pa
         result = bench.of(ToolFinished)[0]
         decided = bench.of(PermissionDecided)[0]
     assert tool.ran == []
-    assert isinstance(result, ToolFinished) and result.status == "denied"
+    assert result.status == "denied"
     assert isinstance(result.content[0], TextContent) and "not on a Friday" in str(result.content[0].text)
-    assert isinstance(decided, PermissionDecided) and (decided.rule_id, decided.decided_by) == (
+    assert (decided.rule_id, decided.decided_by) == (
         "hook",
         "rule",
     )
@@ -53,8 +53,8 @@ async def test_a_hook_makes_the_user_be_asked_about_what_would_have_run(tmp_path
     tool = EchoTool()
     async with running(tmp_path, ONE_CALL, [tool], hooks=[hook.hook]) as bench:
         bench.submit(SubmitPrompt(text="Go."))
-        asked = (await bench.until("permission.requested")).payload
-        assert isinstance(asked, PermissionRequested) and asked.reason == "it is late"
+        asked = await bench.until_payload(PermissionRequested)
+        assert asked.reason == "it is late"
         assert tool.ran == []
         bench.submit(DecidePermission(request_id=asked.request_id, decision="allow"))
         await bench.until("turn.finished")
@@ -85,7 +85,7 @@ async def test_a_hook_answers_for_the_user_what_only_the_profile_asks(tmp_path, 
         await a_turn(bench)
         decided = bench.of(PermissionDecided)[0]
     assert tool.ran == ["a"]
-    assert isinstance(decided, PermissionDecided) and decided.rule_id == "hook"
+    assert decided.rule_id == "hook"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ async def test_where_no_one_is_there_the_hook_s_own_reason_is_told(tmp_path, sai
     ) as bench:
         await a_turn(bench)
         decided = bench.of(PermissionDecided)[0]
-    assert isinstance(decided, PermissionDecided) and decided.rule_id == "hook"
+    assert decided.rule_id == "hook"
     assert words in decided.reason
 
 
@@ -154,8 +154,8 @@ async def test_changed_arguments_are_judged_shown_and_run_instead(tmp_path):
     tool = Seen()
     async with running(tmp_path, ONE_CALL, [tool], hooks=[hook.hook, second.hook], policy=ask) as bench:
         bench.submit(SubmitPrompt(text="Go."))
-        asked = (await bench.until("permission.requested")).payload
-        assert isinstance(asked, PermissionRequested) and asked.target == "b"
+        asked = await bench.until_payload(PermissionRequested)
+        assert asked.target == "b"
         bench.submit(DecidePermission(request_id=asked.request_id, decision="allow"))
         await bench.until("turn.finished")
     assert tool.ran == ["b"] and set(judged) == {"b"}
@@ -171,8 +171,8 @@ async def test_arguments_that_do_not_fit_are_a_fault_and_the_call_is_asked_about
     tool = EchoTool()
     async with running(tmp_path, ONE_CALL, [tool], hooks=[hook.hook]) as bench:
         bench.submit(SubmitPrompt(text="Go."))
-        asked = (await bench.until("permission.requested")).payload
-        assert isinstance(asked, PermissionRequested) and asked.target == "a"
+        asked = await bench.until_payload(PermissionRequested)
+        assert asked.target == "a"
         bench.submit(DecidePermission(request_id=asked.request_id, decision="deny"))
         await bench.until("turn.finished")
     assert "are not valid" in ran(bench)[0].fault

@@ -28,8 +28,7 @@ async def test_a_refused_prompt_never_reaches_the_model(tmp_path):
     hook = Asked("before_prompt", no_secrets)
     async with running(tmp_path, [say("Hello.")], hooks=[hook.hook]) as bench:
         bench.submit(SubmitPrompt(text="What does ACME owe us?"))
-        rejected = (await bench.until("command.rejected")).payload
-        assert isinstance(rejected, CommandRejected)
+        rejected = await bench.until_payload(CommandRejected)
         assert rejected.reason == "A hook refused this message: it names a customer."
         await a_turn(bench, "Hi.")
     assert "ACME" not in told(bench)
@@ -85,11 +84,8 @@ async def test_stopping_while_a_hook_hears_a_prompt_sends_nothing(tmp_path):
         shown = status_of(state, fold(Trace(), bench.events))
         assert state.is_busy and (shown.word, shown.what) == ("waiting", "for a hook")
         bench.submit(Interrupt())
-        rejected = (await bench.until("command.rejected")).payload
-        assert (
-            isinstance(rejected, CommandRejected)
-            and rejected.reason == "The message was stopped before it was sent."
-        )
+        rejected = await bench.until_payload(CommandRejected)
+        assert rejected.reason == "The message was stopped before it was sent."
     assert not bench.model.requests
     assert ran(bench)[0].fault
 
@@ -108,12 +104,12 @@ async def test_stopping_the_turn_ends_the_hook_of_a_call_and_the_call_never_star
         shown = status_of(fold(SessionState(), bench.events), fold(Trace(), bench.events))
         assert (shown.word, shown.what) == ("waiting", "for a hook")
         bench.submit(Interrupt())
-        ended = (await bench.until("turn.finished")).payload
-        assert isinstance(ended, TurnFinished) and ended.reason == "interrupted"
+        ended = await bench.until_payload(TurnFinished)
+        assert ended.reason == "interrupted"
     assert tool.ran == []
     assert ran(bench)[0].fault
     assert notices(bench) == ["A hook for echo a was stopped"]
-    assert [one.status for one in bench.of(ToolFinished) if isinstance(one, ToolFinished)] == ["interrupted"]
+    assert [one.status for one in bench.of(ToolFinished)] == ["interrupted"]
 
 
 async def test_a_refused_turn_asks_no_model(tmp_path):
@@ -121,7 +117,7 @@ async def test_a_refused_turn_asks_no_model(tmp_path):
     async with running(tmp_path, [say("Hello.")], hooks=[hook.hook]) as bench:
         await a_turn(bench)
         ended = bench.of(TurnFinished)[0]
-    assert isinstance(ended, TurnFinished) and ended.reason == "rejected"
+    assert ended.reason == "rejected"
     assert "the budget is spent" in ended.detail
     assert not bench.model.requests
 
@@ -170,7 +166,7 @@ async def test_a_decision_that_means_nothing_where_it_is_said_is_a_fault_that_st
     async with running(tmp_path, ONE_CALL, [EchoTool()], hooks=hooks) as bench:
         await a_turn(bench)
         ended = bench.of(TurnFinished)[0]
-    assert isinstance(ended, TurnFinished) and ended.reason == "finished"
+    assert ended.reason == "finished"
     assert all(one.fault for one in ran(bench)) and len(notices(bench)) == 2
 
 

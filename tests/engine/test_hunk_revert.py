@@ -31,7 +31,7 @@ def place(tmp_path: Path) -> Path:
 
 def hunk(bench: Bench, index: int, path: str = "a.txt") -> RevertHunk:
     """The command for one hunk of the newest change of a file by the agent or its commands."""
-    changes = [one for one in bench.of(FileChanged) if isinstance(one, FileChanged)]
+    changes = bench.of(FileChanged)
     change = next(one for one in reversed(changes) if one.path == path and one.author != "human")
     return RevertHunk(path=path, before=change.before, after=change.after, hunk=index)
 
@@ -49,7 +49,6 @@ async def reject(bench: Bench, command: RevertHunk) -> tuple[str, str]:
     bench.submit(command)
     await bench.until("command.rejected", count + 1)
     found = bench.of(CommandRejected)[-1]
-    assert isinstance(found, CommandRejected)
     return found.reason, found.hint
 
 
@@ -99,20 +98,15 @@ async def test_a_hunk_reverted_after_another_turn_stays_when_that_turn_is_undone
         await go(bench, Undo())
         assert files(tmp_path) == {"a.txt": ONLY_FIRST}
         restored = bench.of(CheckpointRestored)[-1]
-        assert isinstance(restored, CheckpointRestored)
         assert (restored.paths, restored.skipped_paths) == (("b.txt",), ())
         await go(bench, Redo())
         assert files(tmp_path) == {"a.txt": ONLY_FIRST, "b.txt": "two"}
         await go(bench, Redo())
         assert files(tmp_path) == {"a.txt": NEW, "b.txt": "two"}
-        assert [moved.redone for moved in bench.of(SessionHeadMoved) if isinstance(moved, SessionHeadMoved)] == [
+        assert [moved.redone for moved in bench.of(SessionHeadMoved)] == [
             None, None, "undo", "hunk",
         ]  # fmt: skip
-        assert [
-            moved.restored_turns
-            for moved in bench.of(SessionHeadMoved)
-            if isinstance(moved, SessionHeadMoved)
-        ] == [0, 0, 1, 0]
+        assert [moved.restored_turns for moved in bench.of(SessionHeadMoved)] == [0, 0, 1, 0]
 
 
 async def test_a_hunk_reverted_after_a_turn_without_changes_stays_when_that_turn_is_undone(
@@ -141,14 +135,12 @@ async def test_undo_asks_about_a_file_of_its_turn_in_which_the_user_reverted_an_
         bench.submit(PlanRevert(to_seq=undo_target(bench)))
         await bench.until("checkpoint.planned")
         planned = bench.of(CheckpointPlanned)[-1]
-        assert isinstance(planned, CheckpointPlanned)
         assert [(change.path, change.conflict) for change in planned.changes] == [
             ("a.txt", "also changed by you")
         ]
         await go(bench, Undo())
         assert place(tmp_path).read_text() == ONLY_FIRST + "more\n"
         restored = bench.of(CheckpointRestored)[-1]
-        assert isinstance(restored, CheckpointRestored)
         assert (restored.paths, restored.skipped_paths) == ((), ("a.txt",))
 
 
@@ -162,7 +154,7 @@ async def test_the_users_later_lines_stay_and_redo_asks_about_them(tmp_path: Pat
         await go(bench, Redo())
         assert place(tmp_path).read_text() == "mine too\n" + ONLY_FIRST
         restored = bench.of(CheckpointRestored)[-1]
-        assert isinstance(restored, CheckpointRestored) and restored.skipped_paths == ("a.txt",)
+        assert restored.skipped_paths == ("a.txt",)
 
 
 async def test_a_hunk_whose_lines_or_context_changed_is_refused_by_name(tmp_path: Path) -> None:

@@ -118,15 +118,13 @@ async def test_a_command_that_stands_there_with_other_arguments_is_not_added(
 async def test_it_asks_shows_the_diff_is_recorded_and_can_be_undone(tmp_path: Path, workspace: Path) -> None:
     async with running(tmp_path, [], FILES, policy=ask, checkpoints=True) as bench:
         bench.submit(WriteGuide())
-        asked = (await bench.until("permission.requested")).payload
-        assert isinstance(asked, PermissionRequested) and asked.tool == "write_file"
+        asked = await bench.until_payload(PermissionRequested)
+        assert asked.tool == "write_file"
         assert not (workspace / "AGENTS.md").exists()
         bench.submit(DecidePermission(request_id=asked.request_id, decision="allow"))
         await bench.until("turn.finished")
         assert "make test" in (workspace / "AGENTS.md").read_text()
-        assert [event.path for event in bench.of(FileChanged) if isinstance(event, FileChanged)] == [
-            "AGENTS.md"
-        ]
+        assert [event.path for event in bench.of(FileChanged)] == ["AGENTS.md"]
         assert bench.model.requests == [], "no model is asked"
         assert _said([event.payload for event in bench.events]).startswith("Created AGENTS.md.")
         bench.submit(Undo())
@@ -138,8 +136,7 @@ async def test_it_asks_shows_the_diff_is_recorded_and_can_be_undone(tmp_path: Pa
 async def test_a_message_sent_meanwhile_is_answered_by_the_model(tmp_path: Path, workspace: Path) -> None:
     async with running(tmp_path, [say("It has two commands.")], FILES, policy=ask) as bench:
         bench.submit(WriteGuide())
-        asked = (await bench.until("permission.requested")).payload
-        assert isinstance(asked, PermissionRequested)
+        asked = await bench.until_payload(PermissionRequested)
         bench.submit(Steer(text="how many commands?"))
         await bench.until("user.steered")
         bench.submit(DecidePermission(request_id=asked.request_id, decision="allow"))
@@ -155,7 +152,7 @@ async def test_denied_it_says_that_nothing_was_written(tmp_path: Path, workspace
     assert not (workspace / "AGENTS.md").exists()
     assert _said([event.payload for event in bench.events]) == "AGENTS.md was not written."
     message = bench.of(UserMessageReceived)[0]
-    assert isinstance(message, UserMessageReceived) and (message.text, message.source) == ("/init", "init")
+    assert (message.text, message.source) == ("/init", "init")
 
 
 async def test_to_one_that_is_there_only_what_it_lacks_is_added_and_nothing_twice(
@@ -169,8 +166,8 @@ async def test_to_one_that_is_there_only_what_it_lacks_is_added_and_nothing_twic
         assert text.startswith("# Mine\n\nRun `make test`.\n\n## Commands found in the repository\n")
         assert text.count("make test") == 1 and "make install" in text
         bench.submit(WriteGuide())
-        ended = await bench.until("turn.finished", 2)
-    assert isinstance(ended.payload, TurnFinished) and ended.payload.reason == "finished"
+        ended = await bench.until_payload(TurnFinished, 2)
+    assert ended.reason == "finished"
     assert (workspace / "AGENTS.md").read_text() == text
     assert "Nothing to add" in _said([event.payload for event in bench.events])
 

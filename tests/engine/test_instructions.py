@@ -97,7 +97,7 @@ async def test_the_users_the_repositorys_and_the_workspaces_are_sent_in_this_ord
         ("../AGENTS.md", "project"),
         ("AGENTS.md", "project"),
     ]
-    packed = next(event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked))
+    packed = bench.of(ContextPacked)[0]
     assert {one.id for one in packed.fragments if one.section == "instructions"} >= {
         "AGENTS.md",
         "../AGENTS.md",
@@ -135,9 +135,9 @@ async def test_one_below_the_workspace_joins_once_a_file_of_its_folder_is_read_o
         "For files below src/deep/ these instructions take precedence over those of all parent folders"
         in _text(joined)
     )
-    loaded = [event for event in bench.of(InstructionsLoaded) if isinstance(event, InstructionsLoaded)]
+    loaded = bench.of(InstructionsLoaded)
     assert [event.trigger for event in loaded] == ["turn", "nested"]
-    manifest = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)][1]
+    manifest = bench.of(ContextPacked)[1]
     assert {section.name for section in manifest.sections} >= {"instructions", "recent_observations"}
     assert loaded[1].order == ("AGENTS.md", "src/AGENTS.md", "src/deep/AGENTS.md")
 

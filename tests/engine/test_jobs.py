@@ -43,7 +43,7 @@ def stop(job_id: str = "job-1") -> list[Any]:
 
 def told(bench: Bench) -> list[str]:
     """What the model was told by each call."""
-    ends = [end for end in bench.of(ToolFinished) if isinstance(end, ToolFinished)]
+    ends = bench.of(ToolFinished)
     return [piece.text for end in ends for piece in end.content if isinstance(piece, TextContent)]  # type: ignore[misc]
 
 
@@ -58,7 +58,7 @@ async def turn(bench: Bench, count: int = 1) -> None:
 
 
 def ends(bench: Bench) -> Sequence[JobFinished]:
-    return [end for end in bench.of(JobFinished) if isinstance(end, JobFinished)]
+    return bench.of(JobFinished)
 
 
 async def test_a_job_goes_on_after_its_call_and_is_read_on(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ async def test_a_command_that_is_not_there_fails_at_once(tmp_path: Path) -> None
     async with serving(tmp_path, job("no-such-program --serve")) as bench:
         await turn(bench)
         finished = bench.of(ToolFinished)[0]
-        assert isinstance(finished, ToolFinished) and finished.status == "failed"
+        assert finished.status == "failed"
         assert [end.end for end in ends(bench)] == ["failed"]
 
 
@@ -212,7 +212,7 @@ async def test_a_job_that_prints_without_end_fills_neither_memory_nor_log(tmp_pa
         await turn(bench)
         await bench.until("job.finished")
         end = ends(bench)[0]
-        recorded = sum(len(one.text) for one in bench.of(JobProgress) if isinstance(one, JobProgress))
+        recorded = sum(len(one.text) for one in bench.of(JobProgress))
     assert end.size == size + 9 and end.dropped_bytes == end.size - MAX_KEPT_BYTES
     assert isinstance(end.output, BlobText) and end.output.size == MAX_KEPT_BYTES
     assert recorded < 200_000

@@ -74,9 +74,7 @@ async def outcome(tmp_path: Path, tool: str, arguments: str, act: Callable[[], N
     ) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-        found = bench.of(ToolFinished)[-1]
-        assert isinstance(found, ToolFinished)
-        return found
+        return bench.of(ToolFinished)[-1]
 
 
 async def test_a_file_that_became_a_link_out_is_not_read(tmp_path: Path) -> None:
@@ -127,16 +125,14 @@ async def test_what_leads_elsewhere_while_the_user_thinks_is_asked_again(tmp_pat
     answers = [call(("read_file", '{"path": "l"}')), say("done")]
     async with running(tmp_path, answers, tools, policy=POLICY.decide) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        first = (await bench.until("permission.requested")).payload
-        assert isinstance(first, PermissionRequested)
+        first = await bench.until_payload(PermissionRequested)
         point(workspace / "l", outside / "f")
         bench.submit(DecidePermission(request_id=first.request_id, decision="allow"))
-        second = (await bench.until("permission.requested", 2)).payload
-        assert isinstance(second, PermissionRequested)
+        second = await bench.until_payload(PermissionRequested, 2)
         bench.submit(DecidePermission(request_id=second.request_id, decision="deny"))
         await bench.until("turn.finished")
         done = bench.of(ToolFinished)[-1]
-        assert isinstance(done, ToolFinished) and done.status == "denied"
+        assert done.status == "denied"
 
 
 async def test_a_search_shows_no_file_that_a_rule_denies(tmp_path: Path) -> None:
@@ -148,11 +144,9 @@ async def test_a_search_shows_no_file_that_a_rule_denies(tmp_path: Path) -> None
     tools: list[BaseModel] = list(tools_of("search").values())
     async with running(tmp_path, answers, tools, policy=policy.decide) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        asked = (await bench.until("permission.requested")).payload
-        assert isinstance(asked, PermissionRequested)
+        asked = await bench.until_payload(PermissionRequested)
         bench.submit(DecidePermission(request_id=asked.request_id, decision="allow"))
         await bench.until("turn.finished")
         done = bench.of(ToolFinished)[-1]
-        assert isinstance(done, ToolFinished)
         assert "plain" in told(done)
         assert "secret" not in told(done).replace("plain|secret", "")

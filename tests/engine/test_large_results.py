@@ -65,7 +65,6 @@ async def finished(tmp_path: Path, tool: EchoTool) -> tuple[ToolFinished, str]:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
         (end,) = bench.of(ToolFinished)
-        assert isinstance(end, ToolFinished)
         return end, told(bench.model.requests[1])
 
 
@@ -132,9 +131,9 @@ async def test_without_room_on_the_disk_the_call_ends_with_what_fits(tmp_path: P
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
         (end,) = bench.of(ToolFinished)
-        assert isinstance(end, ToolFinished) and end.artifact is None
+        assert end.artifact is None
         (error,) = bench.of(ErrorRaised)
-        assert isinstance(error, ErrorRaised) and error.where == "artifact of loud"
+        assert error.where == "artifact of loud"
 
 
 def test_the_limit_follows_the_window_and_a_file_that_is_read_gets_more() -> None:

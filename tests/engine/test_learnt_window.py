@@ -39,7 +39,7 @@ TASK = 270
 
 
 def learnt(bench: Bench) -> list[ContextWindowInferred]:
-    return [one for one in bench.of(ContextWindowInferred) if isinstance(one, ContextWindowInferred)]
+    return bench.of(ContextWindowInferred)
 
 
 def whole(requests: Iterable[ModelRequest], count: int) -> bool:
@@ -92,7 +92,7 @@ async def test_what_does_not_fit_at_all_ends_the_turn_and_says_what_fills_the_wi
         model_of(bench, worker, 0)
         await turn(bench, "Do it. " * 20)
         (end,) = bench.of(TurnFinished)
-        assert isinstance(end, TurnFinished) and end.reason == "model_error"
+        assert end.reason == "model_error"
         assert "your messages" in end.detail and "the tools" in end.detail and "@path" in end.detail
         assert len(worker.refused) <= 6
 
@@ -136,7 +136,7 @@ async def test_a_delegate_of_the_same_model_knows_it_too(tmp_path: Path) -> None
         assert bench.recorder.state.last_turn_end == "finished" and len(worker.below) > 20
         sent = bench.of(AgentSpawned)[0]
         kinds = bench.kinds()
-        assert isinstance(sent, AgentSpawned) and "model.failed" not in kinds[kinds.index(sent.kind) :]
+        assert "model.failed" not in kinds[kinds.index(sent.kind) :]
 
 
 async def test_what_the_provider_says_it_holds_is_the_window(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ async def test_a_single_result_takes_its_share_of_the_learnt_window(tmp_path: Pa
         await turn(bench, "Do it.")
         output.chars = 20_000
         await turn(bench, "Once more.", 2)
-        end = [one for one in bench.of(ToolFinished) if isinstance(one, ToolFinished)][-1]
+        end = bench.of(ToolFinished)[-1]
         window = bench.recorder.windows.effective_window(MODEL.model_copy(update={"window": 0}))
         assert end.artifact is not None and end.artifact.preview_size < result_limit(window) + 400 < 8_000
 
@@ -183,5 +183,5 @@ async def test_where_the_prompt_fills_the_window_no_other_message_is_advised(tmp
         model_of(bench, worker, 0)
         await turn(bench, task_of(60))
         (end,) = bench.of(TurnFinished)
-        assert isinstance(end, TurnFinished) and "the system prompt 1,7" in end.detail.replace("holds: ", "")
+        assert "the system prompt 1,7" in end.detail.replace("holds: ", "")
         assert "@path" not in end.detail and "/model" in end.detail

@@ -15,8 +15,8 @@ async def test_a_limit_of_parts_ends_the_turn_before_the_next_model_call(tmp_pat
     answers = [call(("echo", "{}"), text="One.")] * 3
     async with running(tmp_path, answers, [EchoTool()], budgets=Budgets(max_parts=3)) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        end = await bench.until("turn.finished")
-    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "part_limit"
+        end = await bench.until_payload(TurnFinished)
+    assert end.reason == "part_limit"
     state = bench.recorder.state
     assert (state.parts, state.agent_state, state.state_reason) == (3, AgentState.STOPPED, "part_limit")
 
@@ -41,8 +41,8 @@ async def test_a_limit_of_parts_ends_the_turn_before_the_next_model_call(tmp_pat
 async def test_a_limit_is_named_in_the_number_that_it_is(tmp_path: Path, budgets: Budgets, said: str) -> None:
     async with running(tmp_path, [call(("echo", "{}"))] * 3, [EchoTool()], budgets=budgets) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        end = await bench.until("turn.finished")
-    assert isinstance(end.payload, TurnFinished) and end.payload.detail == said
+        end = await bench.until_payload(TurnFinished)
+    assert end.detail == said
 
 
 async def test_limits_of_iterations_and_time_end_the_turn_with_their_reasons(tmp_path: Path) -> None:

@@ -40,12 +40,12 @@ async def test_the_model_sees_it_in_mode_memory_only(tmp_path: Path, mode: Conte
         assert shown == [mode == "memory"] * 3
         told = "find (a.py)" in str(behind[-1])
         assert told == (mode == "memory")
-        noted = [event for event in bench.of(MemoryUpdated) if isinstance(event, MemoryUpdated)]
+        noted = bench.of(MemoryUpdated)
         names = [sorted([*event.blocks, *event.appended]) for event in noted]
         assert names == ([] if mode == "none" else [["task"], ["explored_files", "relevant_symbols"]])
         state = bench.recorder.state
         assert state.memory.get("explored_files") == (None if mode == "none" else ["a.py"])
-        packed = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)]
+        packed = bench.of(ContextPacked)
         sections = {section.name for section in packed[-1].sections}
         assert ("working_memory" in sections) == (mode == "memory")
         assert packed[-1].mode == mode

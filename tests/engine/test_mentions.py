@@ -66,7 +66,6 @@ async def _mentions(tmp_path: Path, text: str) -> tuple[tuple[Mention, ...], str
         bench.submit(SubmitPrompt(text=text))
         await bench.until("turn.finished")
     message = bench.of(UserMessageReceived)[0]
-    assert isinstance(message, UserMessageReceived)
     assert message.text == text
     return message.mentions, _sent(bench.model)
 
@@ -78,7 +77,7 @@ async def test_a_file_is_sent_behind_the_message_and_counted_apart(tmp_path: Pat
     sent = _sent(bench.model)
     assert sent.startswith("What does @src/app.py do?")
     assert '<file path="src/app.py">\nclass Cart:' in sent and sent.count("class Cart") == 1
-    packed = next(event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked))
+    packed = bench.of(ContextPacked)[0]
     assert [one.name for one in packed.sections if one.name in ("mentions", "task_contract")] == [
         "task_contract",
         "mentions",
@@ -317,7 +316,7 @@ async def test_steering_and_queued_messages_are_looked_up_too(tmp_path: Path, wo
         gate.set()
         await bench.until("turn.finished", 2)
     steered = bench.of(UserSteered)[0]
-    assert isinstance(steered, UserSteered) and steered.mentions[0].path == "src/app.py"
+    assert steered.mentions[0].path == "src/app.py"
     assert "class Cart" in _sent(bench.model, 1)
     assert '<directory path="src/">' in _sent(bench.model, -1)
 

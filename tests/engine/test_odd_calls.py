@@ -75,7 +75,7 @@ def sound(bench: Bench, calls: int) -> None:
 
 def told(bench: Bench, at: int = 0) -> str:
     result = bench.of(ToolFinished)[at]
-    assert isinstance(result, ToolFinished) and isinstance(result.content[0], TextContent)
+    assert isinstance(result.content[0], TextContent)
     return str(result.content[0].text)
 
 

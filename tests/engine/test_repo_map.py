@@ -69,7 +69,7 @@ async def test_the_first_message_of_a_session_gets_the_map_and_the_next_does_not
         (built,), (used,) = bench.of(RepomapBuilt), bench.of(RepomapUsed)
         assert isinstance(built, RepomapBuilt) and isinstance(used, RepomapUsed)
         assert (built.files, built.skipped, used.injected, used.files) == (20, 3, True, ("a.py",))
-        packed = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)]
+        packed = bench.of(ContextPacked)
         assert all("repo_map" in {one.name for one in manifest.sections} for manifest in packed)
 
 
@@ -129,7 +129,7 @@ async def test_a_map_that_takes_long_keeps_no_request_waiting_and_the_next_one_h
         assert len(first.messages) == 1 and "b.py" in str(second.messages[-1].content)  # type: ignore[union-attr]
         assert third.messages[: len(second.messages)] == second.messages
         assert not check_pairs(third.messages) and len(maps.wishes) == 1
-        packed = [event for event in bench.of(ContextPacked) if isinstance(event, ContextPacked)]
+        packed = bench.of(ContextPacked)
         missing = next(one for one in packed[0].sections if one.name == "repo_map")
         assert (missing.tokens, missing.dropped_blocks, missing.rule) == (0, 1, LATE_REASON)
         for manifest in packed[1:]:
@@ -170,7 +170,7 @@ async def test_a_folder_that_cannot_be_mapped_is_told_and_the_turn_goes_on(tmp_p
         bench.submit(SubmitPrompt(text="Hello"))
         await bench.until("turn.finished")
         (error,) = bench.of(ErrorRaised)
-        assert isinstance(error, ErrorRaised) and error.where == "repo_map"
+        assert error.where == "repo_map"
         assert len(bench.model.requests) == 1
 
 
@@ -202,14 +202,14 @@ async def test_the_tool_maps_the_workspace_without_its_secrets(tmp_path: Path) -
             bench.submit(SubmitPrompt(text="go"))
             await bench.until("turn.finished")
             (end,) = bench.of(ToolFinished)
-            assert isinstance(end, ToolFinished) and end.status == "ok", end
+            assert end.status == "ok", end
             shown = text(ToolResult(ok=True, content=end.content))
             assert shown.index("lock.py") < shown.index("other.py")
             assert "class WriterLock" in shown and ".env" not in shown
             (used,) = bench.of(RepomapUsed)
-            assert isinstance(used, RepomapUsed) and not used.injected and used.files[0] == "lock.py"
+            assert not used.injected and used.files[0] == "lock.py"
             (built,) = bench.of(RepomapBuilt)
-            assert isinstance(built, RepomapBuilt) and (built.files, built.partial) == (2, False)
+            assert (built.files, built.partial) == (2, False)
     finally:
         await maps.aclose()
 
@@ -224,7 +224,6 @@ async def test_a_refresh_by_the_tool_is_told_and_the_map_that_is_late_stays_so(t
         await bench.until("turn.finished")
         assert [one.delay_reason for one in bench.of(RepomapBuilt)] == [LATE_REASON, ""]  # type: ignore[attr-defined]
         manifest = bench.of(ContextPacked)[-1]
-        assert isinstance(manifest, ContextPacked)
         assert [one.rule for one in manifest.sections if one.name == "repo_map"] == [LATE_REASON]
 
 

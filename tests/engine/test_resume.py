@@ -4,10 +4,9 @@ import json
 import shutil
 from pathlib import Path
 
-import anyio
 import pytest
 
-from tests.engine.harness import EchoTool, ask, call, running, say
+from tests.engine.harness import EchoTool, HeldTool, ask, call, running, say
 from tests.stubs.golden import golden
 from tests.stubs.legal_history import check_pairs
 from tests.stubs.store import said, store
@@ -23,25 +22,20 @@ from tui_agent.store.log_reader import read_records
 
 async def _recorded(tmp_path: Path) -> list[bytes]:
     """The lines of a run with two turns, tools side by side, and a queued message."""
-    started, go = anyio.Event(), anyio.Event()
-
-    async def hold(words: str) -> None:
-        started.set()
-        await go.wait()
-
+    tool = HeldTool()
     answers = [
         call(("echo", '{"words":"a"}'), ("echo", '{"words":"b"}'), text="Two at once."),
         call(("write", '{"words":"c"}')),
         say("First done."),
         say("Second done."),
     ]
-    tools = [EchoTool(before=hold), EchoTool("write", safe=False, writes=True)]
+    tools = [tool, EchoTool("write", safe=False, writes=True)]
     async with running(tmp_path, answers, tools, session="ses_whole") as bench:
         bench.submit(SubmitPrompt(text="go"))
-        await started.wait()
+        await tool.started.wait()
         bench.submit(Queue(text="then this"))
         await bench.until("user.queued")
-        go.set()
+        tool.go.set()
         await bench.until("turn.finished", 2)
     return (tmp_path / "sessions" / "ses_whole" / "events.jsonl").read_bytes().splitlines(keepends=True)
 
@@ -67,11 +61,11 @@ async def test_a_call_that_ran_at_the_crash_is_lost_and_one_that_had_not_begun_i
     folder = tmp_path / "sessions" / "ses_whole"
     (folder / "events.jsonl").write_bytes(b"".join(lines[: start + 1]))
     async with running(tmp_path, [], session="ses_whole", serve=False) as bench:
-        closed = [event for event in bench.of(ToolFinished) if isinstance(event, ToolFinished)]
+        closed = bench.of(ToolFinished)
         (resumed,) = bench.of(RunResumed)
     assert sorted(event.status for event in closed) == ["interrupted", "lost"]
     assert all(event.part is None for event in closed)
-    assert isinstance(resumed, RunResumed) and not resumed.clean and resumed.closed_calls == 2
+    assert not resumed.clean and resumed.closed_calls == 2
 
 
 async def test_a_lost_call_is_never_run_again_by_itself(tmp_path: Path) -> None:
@@ -111,7 +105,7 @@ async def test_a_log_that_is_removed_in_a_turn_is_written_anew_and_the_turn_goes
     async with running(tmp_path, answers, [EchoTool(before=remove)]) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-        (repaired,) = [each for each in bench.of(LogRepaired) if isinstance(each, LogRepaired)]
+        (repaired,) = bench.of(LogRepaired)
         assert repaired.rewritten
         kinds = [event.payload.kind for event in read_records(folder) if isinstance(event, Envelope)]
     assert kinds[0] == "session.started" and "turn.finished" in kinds

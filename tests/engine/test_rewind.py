@@ -147,13 +147,13 @@ async def test_every_part_that_changed_files_has_its_checkpoint_and_none_else(tm
     answers = [write("a.txt", "one"), shell("echo two > b.txt"), shell("true"), say("Done.")]
     async with told(tmp_path, *answers) as bench:
         await turn(bench, "go")
-    taken = [one for one in bench.of(CheckpointTaken) if isinstance(one, CheckpointTaken)]
+    taken = bench.of(CheckpointTaken)
     assert [(one.part, one.author, one.paths) for one in taken[1:]] == [
         (1, "agent", ("a.txt",)),
         (3, "command", ("b.txt",)),
     ]
     assert taken[0].part == -1
-    changed = [one for one in bench.of(FileChanged) if isinstance(one, FileChanged)]
+    changed = bench.of(FileChanged)
     assert [(one.path, one.author) for one in changed] == [("a.txt", "agent"), ("b.txt", "command")]
 
 
@@ -167,12 +167,12 @@ async def test_what_a_person_changed_in_between_is_theirs_and_is_left_alone(tmp_
         assert files(tmp_path) == {"a.txt": "mine too", "mine.txt": "mine"}
         await go(bench, Undo())
         assert files(tmp_path) == {"a.txt": "mine too", "mine.txt": "mine"}, "a.txt asks first"
-        restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
+        restored = bench.of(CheckpointRestored)
         assert restored[-1].skipped_paths == ("a.txt",)
         to_seq = bench.recorder.branches.moves[-1].to_seq
         await go(bench, Revert(to_seq=to_seq, conversation=False, overwrite=("a.txt",)))
         assert files(tmp_path) == {"mine.txt": "mine"}, "once it was named, it is put back too"
-    authors = {one.author for one in bench.of(CheckpointTaken) if isinstance(one, CheckpointTaken)}
+    authors = {one.author for one in bench.of(CheckpointTaken)}
     assert "human" in authors
 
 
@@ -274,7 +274,7 @@ async def test_while_a_turn_runs_and_where_nothing_was_done_it_is_refused(tmp_pa
         bench.submit(Interrupt())
         await bench.until("turn.finished")
     assert not bench.of(SessionHeadMoved)
-    rejected = [one for one in bench.of(CommandRejected) if isinstance(one, CommandRejected)]
+    rejected = bench.of(CommandRejected)
     assert "Nothing to undo" in rejected[0].reason
     assert "when it has ended" in rejected[1].reason
 
@@ -287,7 +287,7 @@ async def test_what_a_stopped_command_had_changed_is_the_commands(tmp_path: Path
             await anyio.lowlevel.checkpoint()
         bench.submit(Interrupt())
         await bench.until("turn.finished")
-        taken = [one for one in bench.of(CheckpointTaken) if isinstance(one, CheckpointTaken)]
+        taken = bench.of(CheckpointTaken)
         assert [(one.author, one.paths) for one in taken[1:]] == [("command", ("a.txt",))]
         await go(bench, Undo())
         assert files(tmp_path) == {}
@@ -301,7 +301,7 @@ async def test_what_a_call_had_changed_is_its_own_where_the_turn_is_stopped_at_i
             bench.submit(Interrupt()) if event.payload.kind == "tool.finished" else None
         )
         await turn(bench, "first")
-        taken = [one for one in bench.of(CheckpointTaken) if isinstance(one, CheckpointTaken)]
+        taken = bench.of(CheckpointTaken)
         assert [(one.author, one.paths) for one in taken[1:]] == [("agent", ("a.txt",))]
         await go(bench, Undo())
         assert files(tmp_path) == {}
@@ -339,8 +339,7 @@ async def test_a_plan_says_what_would_happen_and_changes_nothing(tmp_path: Path)
         (tmp_path / "workspace" / "a.txt").write_text("mine")
         start = bench.of(SessionHeadMoved)
         bench.submit(PlanRevert(to_seq=5))
-        plan = (await bench.until("checkpoint.planned")).payload
-        assert isinstance(plan, CheckpointPlanned)
+        plan = await bench.until_payload(CheckpointPlanned)
         acts = {act.path: (act.operation, bool(act.conflict)) for act in plan.changes}
         assert acts == {"a.txt": ("remove", True), "b.txt": ("remove", False)}
         assert files(tmp_path) == {"a.txt": "mine", "b.txt": "x\n"}
@@ -360,7 +359,7 @@ async def test_going_to_an_event_beside_the_branch_is_told_as_that_and_brings_it
         await go(bench, Revert(to_seq=end))
         assert (files(tmp_path), said(bench)) == ({"a.txt": "one"}, ["first"])
         await go(bench, Revert(to_seq=end - 1))
-        moved = [one.reason for one in bench.of(SessionHeadMoved) if isinstance(one, SessionHeadMoved)]
+        moved = [one.reason for one in bench.of(SessionHeadMoved)]
         assert moved == ["undo", "branch", "revert"]
 
 
@@ -374,8 +373,7 @@ async def test_a_fork_cannot_go_to_an_event_that_it_did_not_take_over(tmp_path: 
     SessionStore(tmp_path / "sessions", SystemClock(), Redactor()).fork("ses_parent", at, "ses_fork")
     async with told(tmp_path, session="ses_fork") as bench:
         bench.submit(Revert(to_seq=aside))
-        rejected = (await bench.until("command.rejected")).payload
-        assert isinstance(rejected, CommandRejected)
+        rejected = await bench.until_payload(CommandRejected)
         assert rejected.reason == f"There is no event {aside} in this session."
         await go(bench, Revert(to_seq=at))
         assert said(bench) == ["second"]
@@ -391,9 +389,8 @@ async def test_a_file_whose_folder_is_a_file_now_is_told_with_the_reason_and_not
         (tmp_path / "workspace" / "old").write_text("mine")
         bench.submit(Undo())
         await bench.until("session.head_moved")
-        error = (await bench.until("error.raised")).payload
-        assert isinstance(error, ErrorRaised)
+        error = await bench.until_payload(ErrorRaised)
         assert error.message == "old/o.txt could not be restored: old is not a folder any more."
-        restored = [one for one in bench.of(CheckpointRestored) if isinstance(one, CheckpointRestored)]
+        restored = bench.of(CheckpointRestored)
         assert restored[-1].skipped_paths == ()
     assert files(tmp_path) == {"old": "mine"}

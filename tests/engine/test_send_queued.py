@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import anyio
-
-from tests.engine.harness import EchoTool, call, running, say
+from tests.engine.harness import HeldTool, call, running, say
 from tui_agent.protocol.commands import Interrupt, Queue, SendQueued, SubmitPrompt
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered
@@ -12,51 +10,39 @@ from tui_agent.protocol.ids import RequestId
 
 
 async def test_a_queued_message_sent_while_the_turn_runs_steers_it(tmp_path: Path) -> None:
-    started, go = anyio.Event(), anyio.Event()
-
-    async def hold(words: str) -> None:
-        started.set()
-        await go.wait()
-
-    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [EchoTool(before=hold)]) as bench:
+    tool = HeldTool()
+    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [tool]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        await started.wait()
+        await tool.started.wait()
         bench.submit(Queue(text="look here first"))
-        queued = (await bench.until("user.queued")).payload
-        assert isinstance(queued, UserQueued)
+        queued = await bench.until_payload(UserQueued)
         bench.submit(SendQueued(queue_id=queued.queue_id))
         await bench.until("user.steered")
-        go.set()
+        tool.go.set()
         await bench.until("turn.finished")
         assert bench.recorder.state.queue == () and bench.recorder.state.turn == 1
-    assert [one.text for one in bench.of(UserSteered) if isinstance(one, UserSteered)] == ["look here first"]
+    assert [one.text for one in bench.of(UserSteered)] == ["look here first"]
 
 
 async def test_a_message_that_a_stopped_turn_left_waiting_begins_the_next_turn(tmp_path: Path) -> None:
-    started = anyio.Event()
-
-    async def hold(words: str) -> None:
-        started.set()
-        await anyio.sleep_forever()
-
-    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [EchoTool(before=hold)]) as bench:
+    tool = HeldTool()
+    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [tool]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        await started.wait()
+        await tool.started.wait()
         bench.submit(Queue(text="then this"))
-        queued = (await bench.until("user.queued")).payload
-        assert isinstance(queued, UserQueued)
+        queued = await bench.until_payload(UserQueued)
         bench.submit(Interrupt())
         await bench.until("turn.finished")
         assert len(bench.recorder.state.queue) == 1
         bench.submit(SendQueued(queue_id=queued.queue_id))
         await bench.until("turn.finished", 2)
         assert bench.recorder.state.queue == ()
-    said = [one for one in bench.of(UserMessageReceived) if isinstance(one, UserMessageReceived)]
+    said = bench.of(UserMessageReceived)
     assert [(one.text, one.source) for one in said] == [("go", "prompt"), ("then this", "queue")]
 
 
 async def test_what_is_not_queued_cannot_be_sent(tmp_path: Path) -> None:
     async with running(tmp_path, [say("Done.")]) as bench:
         bench.submit(SendQueued(queue_id=RequestId("gone")))
-        refused = (await bench.until("command.rejected")).payload
-    assert isinstance(refused, CommandRejected) and refused.reason == "This message is no longer queued."
+        refused = await bench.until_payload(CommandRejected)
+    assert refused.reason == "This message is no longer queued."

@@ -14,7 +14,7 @@ SENTENCE = "The report counts night shifts as negative"
 
 
 def titles(bench: Bench) -> list[tuple[str, str]]:
-    return [(one.title, one.titled_by) for one in bench.of(SessionTitled) if isinstance(one, SessionTitled)]
+    return [(one.title, one.titled_by) for one in bench.of(SessionTitled)]
 
 
 async def test_the_first_sentence_of_the_first_answer_replaces_the_first_message(tmp_path: Path) -> None:

@@ -28,8 +28,7 @@ async def test_the_settled_command_is_judged_shown_and_run(tmp_path: Path) -> No
     async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [tool], policy=ask) as bench:
         (tmp_path / "workspace" / "command").write_text("cat notes.txt > new.txt")
         bench.submit(SubmitPrompt(text="go"))
-        request = (await bench.until("permission.requested")).payload
-        assert isinstance(request, PermissionRequested)
+        request = await bench.until_payload(PermissionRequested)
         assert request.effects == (RunEffect(script="cat notes.txt > new.txt"),)
         assert [(one.verb, one.target) for deed in request.commands for one in deed.effects] == [
             ("reads", "notes.txt"),
@@ -39,7 +38,7 @@ async def test_the_settled_command_is_judged_shown_and_run(tmp_path: Path) -> No
         await bench.until("turn.finished")
     assert tool.ran == ["cat notes.txt > new.txt"]
     (decided,) = bench.of(PermissionDecided)
-    assert isinstance(decided, PermissionDecided) and decided.reason == "you allowed it (once)"
+    assert decided.reason == "you allowed it (once)"
 
 
 async def test_what_cannot_be_settled_fails_the_call_and_asks_nobody(tmp_path: Path) -> None:
@@ -48,6 +47,5 @@ async def test_what_cannot_be_settled_fails_the_call_and_asks_nobody(tmp_path: P
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
     (finished,) = bench.of(ToolFinished)
-    assert isinstance(finished, ToolFinished)
     assert (finished.status, finished.summary) == ("failed", "There is no file command.")
     assert bench.of(PermissionRequested) == [] and tool.ran == []

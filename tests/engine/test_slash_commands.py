@@ -50,7 +50,6 @@ async def test_a_text_is_sent_as_the_users_message(tmp_path: Path) -> None:
         await run(bench, "Monday")
         (message,) = bench.of(UserMessageReceived)
         asked = bench.model.requests[0].messages[-1]
-    assert isinstance(message, UserMessageReceived)
     assert (message.text, message.command) == ("Report on Monday in turn 0.", "/standup Monday")
     assert isinstance(asked, UserMessage) and "Report on Monday in turn 0." in repr(asked)
 
@@ -87,7 +86,6 @@ async def test_one_that_fails_is_named_and_the_session_goes_on(
     async with running(tmp_path, [say("Here.")], commands=commands) as bench:
         await run(bench, until="command.rejected")
         (rejected,) = bench.of(CommandRejected)
-        assert isinstance(rejected, CommandRejected)
         assert rejected.reason.startswith("The command /standup failed: ") and words in rejected.reason
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
@@ -96,8 +94,7 @@ async def test_one_that_fails_is_named_and_the_session_goes_on(
 async def test_an_unknown_one_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
     async with running(tmp_path, [], commands={"standup": plugin_command(_nothing)}) as bench:
         bench.submit(RunCommand(name="standdup"))
-        rejected = (await bench.until("command.rejected")).payload
-    assert isinstance(rejected, CommandRejected)
+        rejected = await bench.until_payload(CommandRejected)
     assert (rejected.reason, rejected.hint) == ("There is no command /standdup.", "Did you mean /standup?")
 
 
@@ -119,8 +116,7 @@ async def test_the_command_of_a_server_that_does_not_run_is_refused_with_the_rea
     )
     async with running(tmp_path, [], servers=servers) as bench:
         bench.submit(RunCommand(name="notes:day"))
-        rejected = (await bench.until("command.rejected")).payload
-    assert isinstance(rejected, CommandRejected)
+        rejected = await bench.until_payload(CommandRejected)
     assert rejected.hint == "The MCP server notes has not started yet."
 
 
@@ -153,7 +149,6 @@ async def test_a_markdown_command_fills_in_arguments_and_runs_its_shell_commands
         await run(bench, "'last Monday' now")
         (message,) = bench.of(UserMessageReceived)
         (request,) = bench.model.requests
-    assert isinstance(message, UserMessageReceived)
     assert message.text == (
         "Since last Monday: `git log --since last Monday` (its output follows). All: 'last Monday' now"
     )
@@ -205,9 +200,9 @@ async def test_during_a_turn_its_message_is_queued(tmp_path: Path) -> None:
         go.set()
         await bench.until("turn.finished", 2)
     (rejected,) = bench.of(CommandRejected)
-    assert isinstance(rejected, CommandRejected) and rejected.hint == "Run /standup x when it has ended."
+    assert rejected.hint == "Run /standup x when it has ended."
     sent = bench.of(UserMessageReceived)[-1]
-    assert isinstance(sent, UserMessageReceived) and (sent.source, sent.command) == ("queue", "/standup")
+    assert (sent.source, sent.command) == ("queue", "/standup")
 
 
 def test_a_file_that_is_no_command_is_told_and_the_others_are_loaded(tmp_path: Path) -> None:
@@ -258,7 +253,7 @@ async def test_a_commands_completion_is_asked_and_a_slow_or_faulty_one_is_told_o
         assert await bench.engine.slash_commands.complete("days", "m") == ["monday"]
         for name in ("slow", "exits", "odd", "nothing", "exits"):
             assert await bench.engine.slash_commands.complete(name, "") == ()
-        told = [event.message for event in bench.of(ErrorRaised) if isinstance(event, ErrorRaised)]
+        told = [event.message for event in bench.of(ErrorRaised)]
     assert [message.split(" failed")[0] for message in told] == [
         f"The completion of /{name}" for name in ("slow", "exits", "odd")
     ]

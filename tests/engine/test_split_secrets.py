@@ -199,9 +199,7 @@ async def test_no_piece_of_a_secret_in_a_call_is_recorded_or_sent(tmp_path: Path
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
     sent = "\n".join(event.model_dump_json() for event in bench.events)
-    (delta,) = [
-        one for one in bench.of(ModelDelta) if isinstance(one, ModelDelta) and one.part_kind == "tool_call"
-    ]
+    (delta,) = [one for one in bench.of(ModelDelta) if one.part_kind == "tool_call"]
     assert delta.name == "echo" and "[redacted: " in delta.text
     recorded = texts_below(tmp_path)
     for text in (sent, recorded):
@@ -217,6 +215,4 @@ async def test_of_a_call_that_broke_off_no_argument_is_recorded(tmp_path: Path) 
     async with running(tmp_path, [cut, cut, cut, cut, cut, cut], [EchoTool()]) as bench:
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
-    assert not [
-        one for one in bench.of(ModelDelta) if isinstance(one, ModelDelta) and one.part_kind == "tool_call"
-    ]
+    assert not [one for one in bench.of(ModelDelta) if one.part_kind == "tool_call"]

@@ -31,7 +31,7 @@ class Chatty(EchoTool):
 
 
 def _results(bench: Bench) -> list[str]:
-    finished = [event for event in bench.of(ToolFinished) if isinstance(event, ToolFinished)]
+    finished = bench.of(ToolFinished)
     return [
         text_preview(piece.text)
         for event in finished

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import anyio
 
-from tests.engine.harness import Bench, EchoTool, Words, ask, call, running, say
+from tests.engine.harness import Bench, EchoTool, HeldTool, Words, ask, call, running, say
 from tests.stubs.legal_history import check_pairs
 from tui_agent.engine.middleware.stuck import StuckNotice
 from tui_agent.ports.agent import Action, AskModel, Finish
@@ -45,7 +45,7 @@ async def test_a_turn_records_message_model_decision_result_and_end_in_this_orde
     echo = EchoTool()
     async with running(tmp_path, [call(("echo", '{"words": "hi"}')), say("Done.")], [echo]) as bench:
         bench.submit(SubmitPrompt(text="say hi"))
-        end = await bench.until("turn.finished")
+        end = await bench.until_payload(TurnFinished)
     wanted = [
         "user.message",
         "turn.started",
@@ -67,7 +67,7 @@ async def test_a_turn_records_message_model_decision_result_and_end_in_this_orde
         "turn.finished",
     ]
     assert [kind for kind in bench.kinds() if kind in wanted] == wanted
-    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "finished"
+    assert end.reason == "finished"
     assert echo.ran == ["hi"]
 
 
@@ -112,21 +112,15 @@ async def test_calls_that_are_safe_run_side_by_side_and_none_overtakes_a_write(t
 
 
 async def test_an_interrupt_leaves_a_legal_history_and_the_next_turn_works(tmp_path: Path) -> None:
-    started = anyio.Event()
-
-    async def forever(words: str) -> None:
-        started.set()
-        await anyio.sleep_forever()
-
-    tool = EchoTool(safe=False, before=forever)
+    tool = HeldTool(safe=False)
     answers = [call(("echo", '{"words":"1"}'), ("echo", '{"words":"2"}')), say("Again.")]
     async with running(tmp_path, answers, [tool]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        await started.wait()
+        await tool.started.wait()
         bench.submit(Interrupt())
-        end = await bench.until("turn.finished")
-        assert isinstance(end.payload, TurnFinished) and end.payload.reason == "interrupted"
-        finished = list(bench.of(ToolFinished))
+        end = await bench.until_payload(TurnFinished)
+        assert end.reason == "interrupted"
+        finished = bench.of(ToolFinished)
         assert [event.status for event in finished] == ["interrupted", "interrupted"]
         assert bench.recorder.state.agent_state is AgentState.STOPPED
         assert check_pairs(bench.recorder.messages()) == []
@@ -148,105 +142,78 @@ async def test_an_interrupt_while_the_model_streams_keeps_what_came(tmp_path: Pa
         bench.submit(Interrupt())
         await bench.until("turn.finished")
     (failed,) = bench.of(ModelFailed)
-    assert isinstance(failed, ModelFailed)
     assert (failed.fault, failed.partial) == ("cancelled", "Half an ans")
 
 
 async def test_one_call_can_be_stopped_while_the_turn_goes_on(tmp_path: Path) -> None:
-    started = anyio.Event()
-
-    async def forever(words: str) -> None:
-        started.set()
-        await anyio.sleep_forever()
-
-    async with running(tmp_path, [call(("echo", "{}")), say("Fine.")], [EchoTool(before=forever)]) as bench:
+    tool = HeldTool()
+    async with running(tmp_path, [call(("echo", "{}")), say("Fine.")], [tool]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        await started.wait()
+        await tool.started.wait()
         running_call = bench.recorder.state.open_calls[0].call_id
         bench.submit(Interrupt(scope="call", call_id=running_call))
-        end = await bench.until("turn.finished")
-    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "finished"
+        end = await bench.until_payload(TurnFinished)
+    assert end.reason == "finished"
 
 
 async def test_steering_reaches_the_model_with_the_next_request_and_queueing_begins_a_turn(
     tmp_path: Path,
 ) -> None:
-    started, go = anyio.Event(), anyio.Event()
-
-    async def hold(words: str) -> None:
-        started.set()
-        await go.wait()
-
+    tool = HeldTool()
     answers = [call(("echo", "{}")), say("First."), say("Second.")]
-    async with running(tmp_path, answers, [EchoTool(before=hold)]) as bench:
+    async with running(tmp_path, answers, [tool]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        await started.wait()
+        await tool.started.wait()
         bench.submit(Steer(text="use tabs"))
         bench.submit(Queue(text="then this"))
         await bench.until("user.queued")
-        go.set()
+        tool.go.set()
         await bench.until("turn.finished", 2)
         _, second, third = bench.model.requests
     assert isinstance(second.messages[-1], UserMessage) and second.messages[-1].content[0].text == "use tabs"
     assert isinstance(second.messages[-2], ToolMessage)
     assert isinstance(third.messages[-1], UserMessage) and third.messages[-1].content[0].text == "then this"
-    sources = [m.source for m in bench.of(UserMessageReceived) if isinstance(m, UserMessageReceived)]
+    sources = [m.source for m in bench.of(UserMessageReceived)]
     assert sources == ["prompt", "queue"]
 
 
 async def test_a_queued_message_can_be_taken_back(tmp_path: Path) -> None:
-    started, go = anyio.Event(), anyio.Event()
-
-    async def hold(words: str) -> None:
-        started.set()
-        await go.wait()
-
-    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [EchoTool(before=hold)]) as bench:
+    tool = HeldTool()
+    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [tool]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        await started.wait()
+        await tool.started.wait()
         bench.submit(Queue(text="later"))
-        queued = (await bench.until("user.queued")).payload
-        assert isinstance(queued, UserQueued)
+        queued = await bench.until_payload(UserQueued)
         bench.submit(Unqueue(queue_id=queued.queue_id))
         await bench.until("user.unqueued")
-        go.set()
+        tool.go.set()
         await bench.until("turn.finished")
         assert bench.recorder.state.queue == ()
     assert len(bench.model.requests) == 2
 
 
 async def test_while_a_turn_runs_no_second_one_begins_and_its_ground_stays(tmp_path: Path) -> None:
-    started, go = anyio.Event(), anyio.Event()
-
-    async def hold(words: str) -> None:
-        started.set()
-        await go.wait()
-
-    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [EchoTool(before=hold)]) as bench:
+    tool = HeldTool()
+    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [tool]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        await started.wait()
+        await tool.started.wait()
         bench.submit(SubmitPrompt(text="another"))
         bench.submit(SetModel(model="other"))
         bench.submit(SetPolicy(policy="plan"))
         await bench.until("settings.changed")
-        go.set()
+        tool.go.set()
         await bench.until("turn.finished")
-    refused = [event.command for event in bench.of(CommandRejected) if isinstance(event, CommandRejected)]
+    refused = [event.command for event in bench.of(CommandRejected)]
     assert refused == ["submit_prompt", "set_model"]
 
 
 async def test_a_paused_turn_waits_before_its_next_model_call(tmp_path: Path) -> None:
-    started, go = anyio.Event(), anyio.Event()
-
-    async def hold(words: str) -> None:
-        started.set()
-        await go.wait()
-
-    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [EchoTool(before=hold)]) as bench:
+    tool = HeldTool()
+    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [tool]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        await started.wait()
+        await tool.started.wait()
         bench.submit(Pause())
-        go.set()
+        tool.go.set()
         while bench.recorder.state.agent_state != "paused":
             await bench.until("agent.state_changed", bench.kinds().count("agent.state_changed") + 1)
         assert len(bench.model.requests) == 1
@@ -256,15 +223,10 @@ async def test_a_paused_turn_waits_before_its_next_model_call(tmp_path: Path) ->
 
 
 async def test_a_pause_that_is_asked_for_is_said_at_once_and_can_be_taken_back(tmp_path: Path) -> None:
-    started, go = anyio.Event(), anyio.Event()
-
-    async def hold(words: str) -> None:
-        started.set()
-        await go.wait()
-
-    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [EchoTool(before=hold)]) as bench:
+    tool = HeldTool()
+    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [tool]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        await started.wait()
+        await tool.started.wait()
         for command, reason in (
             (Pause(), PAUSE_PENDING),
             (Resume(), ""),
@@ -276,32 +238,25 @@ async def test_a_pause_that_is_asked_for_is_said_at_once_and_can_be_taken_back(t
             await bench.until("agent.state_changed", changes + 1)
             state = bench.recorder.state
             assert (state.agent_state, state.state_reason) == ("running", reason)
-        go.set()
+        tool.go.set()
         await bench.until("turn.finished")
     assert len(bench.model.requests) == 2
 
 
 async def test_a_pause_that_came_too_late_holds_no_other_turn(tmp_path: Path) -> None:
-    started, go = anyio.Event(), anyio.Event()
-
-    async def last(words: str) -> None:
-        started.set()
-        await go.wait()
-
+    tool = HeldTool()
     answers = [call(("echo", "{}")), say("Done."), say("Again.")]
-    async with running(
-        tmp_path, answers, [EchoTool(before=last)], budgets=Budgets(max_iterations=1)
-    ) as bench:
+    async with running(tmp_path, answers, [tool], budgets=Budgets(max_iterations=1)) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        await started.wait()
+        await tool.started.wait()
         bench.submit(Pause())
         await bench.until("agent.state_changed", bench.kinds().count("agent.state_changed") + 1)
-        go.set()
+        tool.go.set()
         await bench.until("turn.finished")
         bench.submit(SetBudgets(budgets=Budgets()))
         bench.submit(SubmitPrompt(text="again"))
         await bench.until("turn.finished", 2)
-    states = [one.state for one in bench.of(AgentStateChanged) if isinstance(one, AgentStateChanged)]
+    states = [one.state for one in bench.of(AgentStateChanged)]
     assert AgentState.PAUSED not in states
 
 
@@ -312,7 +267,7 @@ async def test_a_transient_fault_is_retried_and_recorded(tmp_path: Path) -> None
         await bench.until("model.retried")
         await bench.until("turn.finished")
     (retried,) = bench.of(ModelRetried)
-    assert isinstance(retried, ModelRetried) and (retried.attempt, retried.fault) == (1, "rate_limit")
+    assert (retried.attempt, retried.fault) == (1, "rate_limit")
     states = [e.payload.state for e in bench.events if e.payload.kind == "agent.state_changed"]
     assert "throttled" in states and bench.recorder.state.last_turn_end == "finished"
 
@@ -321,13 +276,13 @@ async def test_a_final_fault_ends_the_turn_as_model_error_and_keeps_the_message(
     fault = ModelFault("auth", "The key is not valid.", status=401, hint="Check ANTHROPIC_API_KEY.")
     async with running(tmp_path, [[fault], say("Works.")]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        end = await bench.until("turn.finished")
-        assert isinstance(end.payload, TurnFinished) and end.payload.reason == "model_error"
+        end = await bench.until_payload(TurnFinished)
+        assert end.reason == "model_error"
         bench.submit(SubmitPrompt(text="again"))
         await bench.until("turn.finished", 2)
         assert len(bench.model.requests[1].messages) == 2
     (failed,) = bench.of(ModelFailed)
-    assert isinstance(failed, ModelFailed) and failed.hint == "Check ANTHROPIC_API_KEY."
+    assert failed.hint == "Check ANTHROPIC_API_KEY."
 
 
 async def test_a_stream_without_the_providers_end_is_a_cut_and_its_calls_never_run(tmp_path: Path) -> None:
@@ -339,7 +294,7 @@ async def test_a_stream_without_the_providers_end_is_a_cut_and_its_calls_never_r
         await bench.until("turn.finished")
     assert echo.ran == []
     (retried,) = bench.of(ModelRetried)
-    assert isinstance(retried, ModelRetried) and retried.fault == "cut"
+    assert retried.fault == "cut"
 
 
 async def test_a_question_of_the_policy_waits_for_the_user_and_a_session_grant_is_not_asked_again(
@@ -349,8 +304,8 @@ async def test_a_question_of_the_policy_waits_for_the_user_and_a_session_grant_i
     echo = EchoTool()
     async with running(tmp_path, answers, [echo], policy=ask) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        request = (await bench.until("permission.requested")).payload
-        assert isinstance(request, PermissionRequested) and echo.ran == []
+        request = await bench.until_payload(PermissionRequested)
+        assert echo.ran == []
         bench.submit(
             DecidePermission(
                 request_id=request.request_id, decision="allow", reach="session", rule="allow tool echo"
@@ -358,7 +313,7 @@ async def test_a_question_of_the_policy_waits_for_the_user_and_a_session_grant_i
         )
         await bench.until("turn.finished")
     assert echo.ran == ["1", "2"]
-    decided = [event for event in bench.of(PermissionDecided) if isinstance(event, PermissionDecided)]
+    decided = bench.of(PermissionDecided)
     assert [(event.decided_by, event.reach) for event in decided] == [("user", "session"), ("rule", "once")]
     assert decided[0].digest == request.digest
 
@@ -367,8 +322,7 @@ async def test_a_no_is_told_to_the_model_with_the_users_words(tmp_path: Path) ->
     echo = EchoTool()
     async with running(tmp_path, [call(("echo", "{}")), say("All right.")], [echo], policy=ask) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        request = (await bench.until("permission.requested")).payload
-        assert isinstance(request, PermissionRequested)
+        request = await bench.until_payload(PermissionRequested)
         bench.submit(DecidePermission(request_id=request.request_id, decision="deny", message="use the API"))
         await bench.until("turn.finished")
         result = bench.model.requests[1].messages[-1]
@@ -387,7 +341,7 @@ async def test_without_anyone_to_ask_what_the_policy_asks_is_denied(tmp_path: Pa
         kind for kind in DENIED_CALL if kind != "permission.requested"
     ]
     (finished,) = bench.of(ToolFinished)
-    assert isinstance(finished, ToolFinished) and finished.status == "denied"
+    assert finished.status == "denied"
 
 
 async def test_an_unknown_tool_and_broken_arguments_are_answered_not_run(tmp_path: Path) -> None:
@@ -397,7 +351,7 @@ async def test_an_unknown_tool_and_broken_arguments_are_answered_not_run(tmp_pat
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
         assert check_pairs(bench.model.requests[1].messages) == []
-    finished = [event for event in bench.of(ToolFinished) if isinstance(event, ToolFinished)]
+    finished = bench.of(ToolFinished)
     assert [event.status for event in finished] == ["invalid"] * 3
     assert "echo" in str(finished[0].content[0]) and "words" in str(finished[1].content[0])
     assert echo.ran == []
@@ -409,8 +363,8 @@ async def test_a_tool_that_breaks_fails_its_call_and_not_the_turn(tmp_path: Path
 
     async with running(tmp_path, [call(("echo", "{}")), say("I see.")], [EchoTool(before=broken)]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        end = await bench.until("turn.finished")
-    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "finished"
+        end = await bench.until_payload(TurnFinished)
+    assert end.reason == "finished"
     assert "error.raised" in bench.kinds()
 
 
@@ -419,12 +373,12 @@ async def test_the_third_equal_call_is_told_to_the_model_and_the_fourth_asks_the
     stuck = lambda recorder: StuckNotice(lambda: recorder.state)  # noqa: E731
     async with running(tmp_path, answers, [EchoTool()], middlewares=[stuck]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        question = (await bench.until("question.asked")).payload
-        assert isinstance(question, QuestionAsked) and question.form == "stuck"
+        question = await bench.until_payload(QuestionAsked)
+        assert question.form == "stuck"
         bench.submit(AnswerQuestion(question_id=question.question_id, answer="Stop here", choice=1))
-        end = await bench.until("turn.finished")
-    assert isinstance(end.payload, TurnFinished) and end.payload.reason == "stuck"
-    results = [event for event in bench.of(ToolFinished) if isinstance(event, ToolFinished)]
+        end = await bench.until_payload(TurnFinished)
+    assert end.reason == "stuck"
+    results = bench.of(ToolFinished)
     assert [len(event.content) for event in results] == [1, 1, 2, 2]
 
 
@@ -449,9 +403,9 @@ async def test_a_path_that_cannot_be_looked_up_is_the_calls_fault(tmp_path: Path
     lost = Lost()
     async with running(tmp_path, [call(("echo", '{"words": "a\\u0000b"}')), say("Sorry.")], [lost]) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        end = (await bench.until("turn.finished")).payload
+        end = await bench.until_payload(TurnFinished)
         assert check_pairs(bench.model.requests[1].messages) == []
     (finished,) = bench.of(ToolFinished)
-    assert isinstance(finished, ToolFinished) and finished.status == "invalid"
-    assert isinstance(end, TurnFinished) and end.reason == "finished"
+    assert finished.status == "invalid"
+    assert end.reason == "finished"
     assert lost.ran == []

@@ -30,7 +30,6 @@ from tui_agent.store.lineage import open_blobs
 
 def _end(bench: Bench) -> UserShellFinished:
     (event,) = bench.of(UserShellFinished)
-    assert isinstance(event, UserShellFinished)
     return event
 
 
@@ -48,7 +47,7 @@ async def test_a_running_command_is_in_the_state_with_its_output_until_it_ends(t
         assert state.is_busy and not state.turn_running
         assert state.shell is not None and state.shell.command == "echo begun; sleep 60"
         (piece,) = bench.of(UserShellProgress)
-        assert isinstance(piece, UserShellProgress) and piece.text == "begun\n"
+        assert piece.text == "begun\n"
         bench.submit(Interrupt())
         await bench.until("user.shell_finished")
         assert not bench.recorder.state.is_busy
@@ -61,7 +60,7 @@ async def test_output_is_formed_for_the_width_of_the_client_which_no_event_recor
         bench.submit(SetOutputWidth(columns=114))
         bench.submit(RunUserShell(command="echo $COLUMNS"))
         await bench.until("user.shell_finished", 2)
-    outputs = [one.output for one in bench.of(UserShellFinished) if isinstance(one, UserShellFinished)]
+    outputs = [one.output for one in bench.of(UserShellFinished)]
     assert outputs == ["80\n", "114\n"]
     before = bench.kinds().index("user.shell_finished") + 1
     between = bench.kinds()[before : bench.kinds().index("user.shell_started", before)]
@@ -93,11 +92,7 @@ async def test_messages_sent_meanwhile_wait_for_the_end_and_then_go(tmp_path: Pa
         assert [text_preview(one.text) for one in bench.recorder.state.queue] == ["first", "second"]
         bench.submit(Interrupt())
         await bench.until("turn.finished", 2)
-        said = [
-            text_preview(one.text)
-            for one in bench.of(UserMessageReceived)
-            if isinstance(one, UserMessageReceived)
-        ]
+        said = [text_preview(one.text) for one in bench.of(UserMessageReceived)]
         assert said == ["first", "second"]
         assert re.search(r"stopped by the user after \d+ s", str(bench.model.requests[0].messages))
         assert "begun" in str(bench.model.requests[0].messages)
@@ -109,7 +104,7 @@ async def test_what_cannot_be_done_meanwhile_names_the_command_as_the_reason(tmp
         for command in (RunUserShell(command="ls"), SetModel(model="other"), Pause()):
             bench.submit(command)
         await bench.until("command.rejected", 3)
-        rejected = [one for one in bench.of(CommandRejected) if isinstance(one, CommandRejected)]
+        rejected = bench.of(CommandRejected)
         assert all(one.reason.startswith("Your command is running.") for one in rejected)
         assert all(one.hint == "Esc stops it." for one in rejected)
         bench.submit(Interrupt())
@@ -120,9 +115,7 @@ async def test_an_endless_printer_is_recorded_in_samples(tmp_path: Path) -> None
     async with running(tmp_path, []) as bench:
         bench.submit(RunUserShell(command="head -c 3000000 /dev/zero | tr '\\0' 'y'"))
         await bench.until("user.shell_finished")
-        recorded = sum(
-            len(one.text) for one in bench.of(UserShellProgress) if isinstance(one, UserShellProgress)
-        )
+        recorded = sum(len(one.text) for one in bench.of(UserShellProgress))
     assert recorded < 2 * MAX_UNSAMPLED_CHARS
     assert _end(bench).exit_code == 0
 

@@ -54,9 +54,7 @@ def _echo(words: str, call_id: str = "") -> ToolCallPart:
 
 async def _turn(bench: Bench, text: str = "go", count: int = 1) -> TurnFinished:
     bench.submit(SubmitPrompt(text=text))
-    end = (await bench.until("turn.finished", count)).payload
-    assert isinstance(end, TurnFinished)
-    return end
+    return await bench.until_payload(TurnFinished, count)
 
 
 async def test_an_agent_that_finishes_ends_the_run_after_one_iteration(tmp_path: Path) -> None:
@@ -103,7 +101,7 @@ async def test_calls_of_the_model_that_an_agent_leaves_out_are_closed_and_the_hi
         messages = bench.recorder.messages()
     assert echo.ran == ["a", "mine"]
     assert check_pairs(messages) == [] and check_pairs(bench.model.requests[1].messages) == []
-    statuses = [event.status for event in bench.of(ToolFinished) if isinstance(event, ToolFinished)]
+    statuses = [event.status for event in bench.of(ToolFinished)]
     assert sorted(statuses) == ["interrupted", "ok", "ok"]
 
 
@@ -201,7 +199,7 @@ async def test_named_actions_are_carried_out_as_their_calls(tmp_path: Path) -> N
         ("read_file", {"path": "a.txt", "offset": 2, "limit": 5}),
         ("write_file", {"path": "b.txt", "content": "b", "overwrite": False}),
     ]
-    results = [event for event in bench.of(ToolFinished) if isinstance(event, ToolFinished)]
+    results = bench.of(ToolFinished)
     assert "There is no tool 'run_cell'" in str(results[5].content)
 
 

@@ -63,7 +63,6 @@ async def _loud_turn(bench: Bench) -> ToolFinished:
     bench.submit(SubmitPrompt(text="go"))
     await bench.until("turn.finished")
     (end,) = bench.of(ToolFinished)
-    assert isinstance(end, ToolFinished)
     return end
 
 
@@ -82,7 +81,7 @@ async def test_a_result_that_cannot_be_stored_is_cut_and_told_and_the_turn_goes_
         end = await _loud_turn(bench)
         assert not bench.troubles
     (told,) = bench.of(ErrorRaised)
-    assert isinstance(told, ErrorRaised) and told.where == "artifact of loud"
+    assert told.where == "artifact of loud"
     assert "Read-only file system" in told.message
     shown = end.content[0]
     assert isinstance(shown, TextContent) and isinstance(shown.text, str)
@@ -94,10 +93,10 @@ async def test_an_answer_that_cannot_be_stored_ends_the_turn_with_the_reason(tmp
     answers = [say("x" * 10_000), say("Short.")]
     async with running(tmp_path, answers, ops=NoBlobs()) as bench:
         bench.submit(SubmitPrompt(text="go"))
-        ended = (await bench.until("turn.finished")).payload
+        ended = await bench.until_payload(TurnFinished)
         bench.submit(SubmitPrompt(text="and now?"))
         again = (await bench.until("turn.finished", 2)).payload
-    assert isinstance(ended, TurnFinished) and isinstance(again, TurnFinished)
+    assert isinstance(again, TurnFinished)
     assert ended.reason == "error" and "Read-only file system" in ended.detail
     assert again.reason == "finished"
 

@@ -85,7 +85,6 @@ async def test_middlewares_stand_around_calls_in_the_order_of_registration(tmp_p
         "inner end: finished",
     ]
     (end,) = bench.of(ToolFinished)
-    assert isinstance(end, ToolFinished)
     words = [piece.text for piece in end.content if isinstance(piece, TextContent)]
     assert words[1:] == ["seen by inner", "seen by outer"]
     assert system == "Section of inner.\n\nSection of outer."

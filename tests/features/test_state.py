@@ -119,9 +119,9 @@ async def test_confirmation_mode_follows_the_policy_in_state_and_log(tmp_path: P
     async with running(tmp_path, []) as bench:
         assert bench.recorder.state.asks_before_acting
         bench.submit(SetPolicy(policy="accept-edits"))
-        changed = (await bench.until("settings.changed")).payload
+        changed = await bench.until_payload(SettingsChanged)
         assert not bench.recorder.state.asks_before_acting
-    assert isinstance(changed, SettingsChanged) and (changed.key, changed.value) == ("policy", "accept-edits")
+    assert (changed.key, changed.value) == ("policy", "accept-edits")
 
 
 async def test_a_plugins_own_values_survive_the_end_of_the_program(tmp_path: Path) -> None:

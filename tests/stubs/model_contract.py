@@ -6,14 +6,17 @@ A rig turns a `Reply` into a client that will give it; the contract's tests are 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import anyio
+import pytest
 
 from tests.stubs.clock import FakeClock, SequentialIds
 from tests.stubs.sse_server import Reply, Shape, SseServer, running
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.endpoint import Endpoint
+from tui_agent.models.litellm_client import LiteLLMClient, load
 from tui_agent.models.replay import RecordedAnswers, ReplayClient
 from tui_agent.models.script_format import Script, ScriptedAnswer, ScriptedCall, ScriptedFault, ScriptedUsage
 from tui_agent.models.scripted import ScriptedClient
@@ -104,6 +107,32 @@ async def http_rig(
             yield _Rig(info, client, server)
         finally:
             await client.aclose()
+
+
+@asynccontextmanager
+async def litellm_rig(
+    shape: Shape, model: str, *replies: Reply, timeout: float = PATIENCE_S
+) -> AsyncIterator[Rig]:
+    """litellm's client. Its first answer builds its types, which may take longer than a short time limit."""
+    make = partial(http_rig, shape, LiteLLMClient, model)
+    if shape not in _WARM:
+        load()
+        async with make(Reply(text="warm"), timeout=2 * PATIENCE_S) as rig:
+            assert (await answer(rig)).fault is None
+        _WARM.add(shape)
+    async with make(*replies, timeout=timeout) as rig:
+        yield rig
+
+
+_WARM: set[Shape] = set()
+OPENAI = partial(litellm_rig, "chat", "openai/m")
+ANTHROPIC = partial(litellm_rig, "anthropic", "anthropic/claude-sonnet-4-5")
+LITELLM_MARKS = (
+    pytest.mark.slow,  # to import litellm takes as long as hundreds of other tests
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning"
+    ),  # litellm's own calls; ours are not on this path
+)
 
 
 @asynccontextmanager

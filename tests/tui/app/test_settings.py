@@ -1,11 +1,11 @@
 """/settings and /keys: every setting with its value and origin, and edits in config.toml that keep its comments."""
 
 import tomllib
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
-from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
@@ -37,6 +37,14 @@ def config_file(tmp_path: Path, text: str = FILE) -> Path:
 
 def environ(tmp_path: Path, **more: str) -> dict[str, str]:
     return {"XDG_CONFIG_HOME": str(tmp_path), "HOME": str(tmp_path), **more}
+
+
+def configured(
+    tmp_path: Path, size: tuple[int, int] = SIZES[0], **variables: str
+) -> AbstractAsyncContextManager[Driven]:
+    """The app with the user's files in `tmp_path`."""
+    given = environ(tmp_path, **variables)
+    return open_app(golden("night_shift"), size=size, options=options(tmp_path), environ=given)
 
 
 async def run(driven: Driven, line: str) -> None:
@@ -75,10 +83,7 @@ async def test_settings_are_found_by_a_word_of_their_explanation_and_show_where_
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
     config_file(tmp_path)
-    session = FakeSession(golden("night_shift"))
-    async with open_app(
-        session=session, size=size, options=options(tmp_path), environ=environ(tmp_path)
-    ) as driven:
+    async with configured(tmp_path, size) as driven:
         await run(driven, "/settings")
         assert "The model to start with" in driven.text(), "a description has room"
         shown = driven.text().split("The model to start with")[1].split("base_url")[0]
@@ -102,10 +107,7 @@ async def test_a_number_a_choice_a_switch_and_a_text_are_written_and_every_comme
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
     path = config_file(tmp_path)
-    session = FakeSession(golden("night_shift"))
-    async with open_app(
-        session=session, size=size, options=options(tmp_path), environ=environ(tmp_path)
-    ) as driven:
+    async with configured(tmp_path, size) as driven:
         await run(driven, "/settings context.keep")
         assert "type a value" in driven.text()
         await driven.type("0.4")
@@ -139,9 +141,7 @@ async def test_a_number_a_choice_a_switch_and_a_text_are_written_and_every_comme
 
 async def test_a_value_that_is_not_valid_or_has_no_effect_is_reported(tmp_path: Path) -> None:
     path = config_file(tmp_path)
-    session = FakeSession(golden("night_shift"))
-    given = environ(tmp_path, TUI_AGENT_MOTION="off")
-    async with open_app(session=session, options=options(tmp_path), environ=given) as driven:
+    async with configured(tmp_path, TUI_AGENT_MOTION="off") as driven:
         await run(driven, "/settings context.keep")
         await driven.type("7")
         await driven.press("enter")
@@ -167,8 +167,7 @@ async def test_a_value_that_is_not_valid_or_has_no_effect_is_reported(tmp_path: 
 
 async def test_an_agent_is_chosen_from_those_that_exist(tmp_path: Path) -> None:
     path = config_file(tmp_path, FILE.replace("[context]", 'agent = "reader"\n[context]'))
-    session = FakeSession(golden("night_shift"))
-    async with open_app(session=session, options=options(tmp_path), environ=environ(tmp_path)) as driven:
+    async with configured(tmp_path) as driven:
         await run(driven, "/settings agent")
         assert "type to filter" in driven.text()
         assert {"default", "reader", "\0reset"} <= rows(driven).keys()
@@ -179,8 +178,7 @@ async def test_an_agent_is_chosen_from_those_that_exist(tmp_path: Path) -> None:
 
 async def test_a_theme_is_chosen_from_those_that_exist(tmp_path: Path) -> None:
     path = config_file(tmp_path)
-    session = FakeSession(golden("night_shift"))
-    async with open_app(session=session, options=options(tmp_path), environ=environ(tmp_path)) as driven:
+    async with configured(tmp_path) as driven:
         await run(driven, "/settings theme")
         assert {"night", "ember"} <= rows(driven).keys() and "type to filter" in driven.text()
         await driven.type("bogus")
@@ -191,10 +189,7 @@ async def test_a_theme_is_chosen_from_those_that_exist(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_key_is_pressed_checked_saved_used_and_reset(tmp_path: Path, size: tuple[int, int]) -> None:
     path = config_file(tmp_path)
-    session = FakeSession(golden("night_shift"))
-    async with open_app(
-        session=session, size=size, options=options(tmp_path), environ=environ(tmp_path)
-    ) as driven:
+    async with configured(tmp_path, size) as driven:
         await run(driven, "/keys")
         await driven.type("find any action by name")
         await driven.press("enter")
@@ -229,10 +224,7 @@ async def test_the_key_tester_names_each_key_and_changes_nothing(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
     path = config_file(tmp_path)
-    session = FakeSession(golden("night_shift"))
-    async with open_app(
-        session=session, size=size, options=options(tmp_path), environ=environ(tmp_path)
-    ) as driven:
+    async with configured(tmp_path, size) as driven:
         await run(driven, "/keys")
         await driven.type("test keys")
         await driven.press("enter")
@@ -246,8 +238,7 @@ async def test_the_key_tester_names_each_key_and_changes_nothing(
 
 async def test_an_action_with_two_keys_asks_for_both(tmp_path: Path) -> None:
     path = config_file(tmp_path)
-    session = FakeSession(golden("night_shift"))
-    async with open_app(session=session, options=options(tmp_path), environ=environ(tmp_path)) as driven:
+    async with configured(tmp_path) as driven:
         await run(driven, "/keys undo_typing")
         sheet = driven.app.screen
         assert isinstance(sheet, KeyCapture)
@@ -266,15 +257,14 @@ async def test_the_settings_of_a_plugin_are_shown_with_their_origin_and_written_
     tmp_path: Path,
 ) -> None:
     path = config_file(tmp_path, FILE + "\n[plugins.acme]\nlimit = 7  # mine\n")
-    session = FakeSession(golden("night_shift"))
     settings = (
         SettingInfo(name="limit", help="How many.", kind="number", default=3),
         SettingInfo(name="loud", kind="switch", choices=("on", "off"), default=False),
         SettingInfo(name="ACME_API_KEY", kind="key", default=False),
     )
     offer = PluginLoaded(plugin="acme", version="1", source="user", contributions=(), settings=settings)
-    async with open_app(session=session, options=options(tmp_path), environ=environ(tmp_path)) as driven:
-        session.feed(offer)
+    async with configured(tmp_path) as driven:
+        driven.session.feed(offer)
         await driven.settle()
         await run(driven, "/settings")
         shown = rows(driven)

@@ -41,7 +41,7 @@ answers:
 
 
 def run(place: Path, *words: str) -> int:
-    return main([*words, "--data-dir", str(place / "data")])
+    return main([*words, "--data-dir", str(place)])
 
 
 @pytest.fixture(scope="session")
@@ -73,23 +73,8 @@ def work(tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
-@pytest.fixture
-def call(
-    tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Call:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(work)
-
-    def called(*words: str) -> tuple[int, str, str]:
-        status = run(tmp_path, *words)
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    return called
-
-
 def log(tmp_path: Path, session: str = "ses_a") -> list[dict[str, Any]]:
-    store = SessionStore(tmp_path / "data" / "sessions", SystemClock(), Redactor())
+    store = SessionStore(tmp_path / "sessions", SystemClock(), Redactor())
     return [record.model_dump(mode="json") for record in store.read(session)]  # type: ignore[union-attr]
 
 
@@ -158,7 +143,7 @@ def test_without_any_checkpoint_they_are_those_of_the_workspace_now(
         if event["payload"]["kind"] == "user.message":
             made(call("sessions", "fork", "ses_a", "--at", str(event["seq"]), "--here", "--json"))
             break
-    store = SessionStore(tmp_path / "data" / "sessions", SystemClock(), Redactor())
+    store = SessionStore(tmp_path / "sessions", SystemClock(), Redactor())
     (fork,) = (one for one in store.list() if one.id != "ses_a")
     store.remove("ses_a", None)
     status, out, _ = call("sessions", "fork", fork.id, "--at", at_end(store, fork.id), "--folder", "../try")
@@ -182,7 +167,7 @@ def test_where_no_folder_can_be_made_no_fork_is(call: Call, tmp_path: Path, work
     )
     assert (status, "/no" in err) == (2, True)
     assert not (tmp_path / "try").exists()
-    assert len(list((tmp_path / "data" / "sessions").glob("ses_*"))) == 1
+    assert len(list((tmp_path / "sessions").glob("ses_*"))) == 1
 
 
 def test_another_result_is_that_of_the_call_that_the_event_belongs_to(call: Call, tmp_path: Path) -> None:
@@ -237,7 +222,7 @@ def test_going_on_wants_a_session_and_no_prompt(
 
 
 def test_a_fork_leaves_its_parent_byte_for_byte_as_it_is(call: Call, tmp_path: Path) -> None:
-    folder = tmp_path / "data" / "sessions" / "ses_a"
+    folder = tmp_path / "sessions" / "ses_a"
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     at = seq_of(tmp_path, "checkpoint.taken", 2)
     change = ("--model", f"scripted:{tmp_path / 'other.yaml'}", "--context-mode", "memory")

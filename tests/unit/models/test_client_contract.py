@@ -1,4 +1,4 @@
-"""One contract for the clients that need no litellm: direct ones over HTTP, scripted, replay."""
+"""One contract for all model clients: direct ones over HTTP, litellm's, scripted, replay."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -8,6 +8,9 @@ import anyio
 import pytest
 
 from tests.stubs.model_contract import (
+    ANTHROPIC,
+    LITELLM_MARKS,
+    OPENAI,
     PATIENCE_S,
     STALLED_S,
     Rig,
@@ -28,13 +31,16 @@ Make = Callable[..., AbstractAsyncContextManager[Rig]]
 CHAT = partial(http_rig, "chat", ChatCompletionsClient, "m")
 RESPONSES = partial(http_rig, "responses", ResponsesClient, "m")
 
-every_client = pytest.mark.parametrize(
-    "make", [CHAT, RESPONSES, scripted_rig, replay_rig], ids=["chat", "responses", "scripted", "replay"]
-)
-failing_clients = pytest.mark.parametrize(
-    "make", [CHAT, RESPONSES, scripted_rig], ids=["chat", "responses", "scripted"]
-)
-http_clients = pytest.mark.parametrize("make", [CHAT, RESPONSES], ids=["chat", "responses"])
+SCRIPTED, REPLAY = pytest.param(scripted_rig, id="scripted"), pytest.param(replay_rig, id="replay")
+DIRECT = [pytest.param(CHAT, id="chat"), pytest.param(RESPONSES, id="responses")]
+LITELLM = [
+    pytest.param(OPENAI, id="openai", marks=LITELLM_MARKS),
+    pytest.param(ANTHROPIC, id="anthropic", marks=LITELLM_MARKS),
+]
+every_client = pytest.mark.parametrize("make", [*DIRECT, SCRIPTED, REPLAY, *LITELLM])
+failing_clients = pytest.mark.parametrize("make", [*DIRECT, SCRIPTED, *LITELLM])
+http_clients = pytest.mark.parametrize("make", [*DIRECT, *LITELLM])
+direct_clients = pytest.mark.parametrize("make", DIRECT)
 
 READ = ("call_a", "read_file", '{"path": "a.py"}')
 READ_AGAIN = ("call_b", "read_file", '{"path": "a.py"}')
@@ -139,7 +145,6 @@ async def test_leaving_early_ends_the_stream(make: Make) -> None:
         (401, "auth"),
         (403, "auth"),
         (404, "invalid_request"),
-        (408, "timeout"),
         (500, "server_error"),
         (502, "server_error"),
         (503, "overloaded"),
@@ -154,6 +159,14 @@ async def test_each_status_is_one_typed_fault(make: Make, status: int, kind: str
     assert outcome.fault is not None
     assert (outcome.fault.kind, outcome.fault.status) == (kind, status)
     assert "no luck" in outcome.fault.message
+
+
+@direct_clients
+async def test_a_timeout_of_the_server_keeps_its_status(make: Make) -> None:
+    async with make(Reply(status=408)) as rig:
+        outcome = await answer(rig)
+    assert outcome.fault is not None
+    assert (outcome.fault.kind, outcome.fault.status) == ("timeout", 408)
 
 
 @http_clients
@@ -194,7 +207,7 @@ async def test_cancelling_closes_the_connection(make: Make) -> None:
             await rig.server.hung_up.wait()
 
 
-@http_clients
+@direct_clients
 async def test_broken_json_in_the_stream_is_malformed_and_kept(make: Make) -> None:
     async with make(Reply(text="so far", fault="broken")) as rig:
         outcome = await answer(rig)
@@ -203,7 +216,7 @@ async def test_broken_json_in_the_stream_is_malformed_and_kept(make: Make) -> No
     assert '"con' in outcome.fault.original
 
 
-@http_clients
+@direct_clients
 async def test_an_error_inside_the_stream_is_one_fault(make: Make) -> None:
     error = {"type": "overloaded_error", "message": "Overloaded, try again later"}
     async with make(Reply(text="so far", fault="error", error=error)) as rig:
@@ -230,7 +243,7 @@ async def test_a_length_finish_is_an_answer_that_says_so(make: Make) -> None:
     assert outcome.assembler.finish == "length"
 
 
-@http_clients
+@direct_clients
 async def test_a_connection_lost_after_the_finish_signal_is_no_fault(make: Make) -> None:
     async with make(Reply(text="all said", fault="late_abort")) as rig:
         outcome = await answer(rig)
@@ -238,7 +251,7 @@ async def test_a_connection_lost_after_the_finish_signal_is_no_fault(make: Make)
     assert outcome.fault is None
 
 
-@http_clients
+@direct_clients
 async def test_a_server_that_cannot_stream_is_understood(make: Make) -> None:
     async with make(Reply(text="in one piece", calls=(READ,), whole=True)) as rig:
         outcome = await answer(rig)
@@ -247,7 +260,7 @@ async def test_a_server_that_cannot_stream_is_understood(make: Make) -> None:
     assert outcome.calls[0].arguments == {"path": "a.py"}
 
 
-@http_clients
+@direct_clients
 async def test_requests_name_the_product_carry_the_key_and_a_token_limit(make: Make) -> None:
     async with make(Reply(text="ok")) as rig:
         await answer(rig)
@@ -258,7 +271,7 @@ async def test_requests_name_the_product_carry_the_key_and_a_token_limit(make: M
     assert 1_000 in (asked.body.get("max_tokens"), asked.body.get("max_output_tokens"))
 
 
-@http_clients
+@direct_clients
 async def test_reasoning_goes_back_to_the_model_that_gave_it_only(make: Make) -> None:
     async with make(Reply(reasoning="thought", calls=(READ,)), Reply(text="a"), Reply(text="b")) as rig:
         outcome = await answer(rig)
@@ -278,7 +291,7 @@ async def test_the_end_marker_alone_does_not_finish_a_chat_answer() -> None:
     assert outcome.fault.kind == "cut"
 
 
-@http_clients
+@direct_clients
 async def test_an_unreachable_address_says_which(make: Make) -> None:
     async with make() as rig:
         assert rig.server is not None
@@ -305,7 +318,7 @@ async def test_odd_tool_call_streams_of_real_servers_come_out_right() -> None:
     assert outcome.assembler.finish == "tool_calls"
 
 
-@http_clients
+@direct_clients
 async def test_half_surrogates_do_not_stop_a_request(make: Make) -> None:
     async with make(Reply(text="ok")) as rig:
         outcome = await answer(rig, request(rig.info, text="bad \ud800 text"))
@@ -314,7 +327,7 @@ async def test_half_surrogates_do_not_stop_a_request(make: Make) -> None:
     assert outcome.fault is None
 
 
-@http_clients
+@direct_clients
 async def test_an_unknown_model_is_answered_with_the_models_that_there_are(make: Make) -> None:
     unknown = Reply(status=404, body={"error": {"message": "The model `m` does not exist"}})
     for names, hint in (
@@ -332,7 +345,7 @@ async def test_an_unknown_model_is_answered_with_the_models_that_there_are(make:
         assert [asked.path for asked in rig.server.requests][1:] == ["/v1/models"]
 
 
-@http_clients
+@direct_clients
 async def test_another_refusal_does_not_ask_for_the_models(make: Make) -> None:
     async with make(Reply(status=400, body={"error": {"message": "temperature must be below 2"}})) as rig:
         assert rig.server is not None

@@ -1,17 +1,24 @@
-"""The contract for litellm's client, in OpenAI's and Anthropic's form. One module, so that it is imported once."""
+"""What only litellm's client does, in OpenAI's, Anthropic's and Gemini's form."""
 
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
-import anyio
 import pytest
 
 from tests.stubs.fault_matrix import CASES, Case
-from tests.stubs.model_contract import PATIENCE_S, STALLED_S, Rig, answer, http_rig, request
+from tests.stubs.model_contract import (
+    ANTHROPIC,
+    LITELLM_MARKS,
+    OPENAI,
+    PATIENCE_S,
+    STALLED_S,
+    Rig,
+    answer,
+    litellm_rig,
+    request,
+)
 from tests.stubs.sse_server import Reply
-from tui_agent.models.litellm_client import LiteLLMClient, load
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart
@@ -19,163 +26,14 @@ from tui_agent.protocol.settings import ModelInfo
 
 Make = Callable[..., AbstractAsyncContextManager[Rig]]
 
-OPENAI = partial(http_rig, "chat", LiteLLMClient, "openai/m")
-ANTHROPIC = partial(http_rig, "anthropic", LiteLLMClient, "anthropic/claude-sonnet-4-5")
-
-pytestmark = [
-    pytest.mark.slow,  # to import litellm takes as long as hundreds of other tests
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning"
-    ),  # litellm's own calls; ours are not on this path
-]
-
+pytestmark = [*LITELLM_MARKS]
 both = pytest.mark.parametrize("make", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def warm() -> None:
-    """litellm's first answer builds its types, which may take longer than the short time limits below."""
-
-    async def once() -> None:
-        for make in (OPENAI, ANTHROPIC):
-            async with make(Reply(text="warm"), timeout=60.0) as rig:
-                assert (await answer(rig)).fault is None
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        load()
-        anyio.run(once)
 
 
 USER = UserMessage(content=(TextContent(text="go"),))
 RESULT = ToolMessage(call_id=CallId("call_a"), name="read_file", content=(TextContent(text="x"),))
 
 READ = ("call_a", "read_file", '{"path": "a.py"}')
-READ_AGAIN = ("call_b", "read_file", '{"path": "a.py"}')
-
-
-@both
-async def test_text_comes_out_whole_with_the_providers_usage(make: Make) -> None:
-    async with make(Reply(text="Hello there, wörld ✓")) as rig:
-        outcome = await answer(rig)
-    assert outcome.fault is None
-    assert outcome.assembler.text == "Hello there, wörld ✓"
-    assert outcome.assembler.finish == "stop"
-    usage = outcome.assembler.usage
-    assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (110, 7, 30)
-
-
-@both
-async def test_parallel_calls_keep_their_order_and_ids(make: Make) -> None:
-    async with make(Reply(text="both", calls=(READ, READ_AGAIN))) as rig:
-        outcome = await answer(rig)
-    assert outcome.fault is None
-    assert outcome.assembler.finish == "tool_calls"
-    assert [call.call_id for call in outcome.calls] == ["call_a", "call_b"]
-    assert [call.arguments for call in outcome.calls] == [{"path": "a.py"}] * 2
-
-
-@both
-async def test_half_arguments_are_malformed_and_never_completed(make: Make) -> None:
-    async with make(Reply(calls=(("call_a", "read_file", '{"path": "a.p'),))) as rig:
-        outcome = await answer(rig)
-    assert [call.arguments for call in outcome.calls] == [{}]
-    assert outcome.calls[0].malformed == '{"path": "a.p'
-
-
-@both
-@pytest.mark.parametrize("fault", ["cut", "abort"])
-async def test_a_stream_that_breaks_off_is_cut_although_litellm_says_stop(make: Make, fault: str) -> None:
-    async with make(Reply(text="half of an ans", fault=fault)) as rig:  # type: ignore[arg-type]
-        outcome = await answer(rig)
-    assert outcome.fault is not None
-    assert outcome.fault.kind == "cut"
-    assert outcome.assembler.text == "half of an ans"
-
-
-@both
-async def test_a_call_in_a_cut_stream_never_counts_as_an_answer(make: Make) -> None:
-    async with make(Reply(calls=(READ,), fault="cut")) as rig:
-        outcome = await answer(rig)
-    assert outcome.fault is not None
-    assert outcome.fault.kind == "cut"
-
-
-@both
-async def test_an_empty_answer_is_a_transient_fault(make: Make) -> None:
-    async with make(Reply()) as rig:
-        outcome = await answer(rig)
-    assert outcome.fault is not None
-    assert outcome.fault.kind == "empty"
-
-
-@both
-async def test_a_rate_limit_is_asked_once_and_carries_the_providers_wish(make: Make) -> None:
-    async with make(Reply(status=429, headers={"Retry-After": "2"})) as rig:
-        outcome = await answer(rig)
-        assert rig.server is not None
-        assert len(rig.server.requests) == 1
-    assert outcome.fault is not None
-    assert (outcome.fault.kind, outcome.fault.retry_after, outcome.fault.status) == ("rate_limit", 2.0, 429)
-
-
-@both
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (400, "invalid_request"),
-        (401, "auth"),
-        (404, "invalid_request"),
-        (500, "server_error"),
-        (529, "overloaded"),
-    ],
-)
-async def test_each_status_is_one_typed_fault(make: Make, status: int, kind: str) -> None:
-    async with make(Reply(status=status, body={"error": {"message": "no luck"}})) as rig:
-        outcome = await answer(rig)
-        assert rig.server is not None
-        assert len(rig.server.requests) == 1
-    assert outcome.fault is not None
-    assert outcome.fault.kind == kind
-    assert "no luck" in outcome.fault.message
-
-
-@both
-async def test_an_overflow_is_told_apart_from_other_bad_requests(make: Make) -> None:
-    error = {
-        "error": {
-            "type": "invalid_request_error",
-            "message": "prompt is too long: 210000 tokens > 200000 maximum",
-        }
-    }
-    async with make(Reply(status=400, body=error)) as rig:
-        outcome = await answer(rig)
-    assert outcome.fault is not None
-    assert outcome.fault.kind == "overflow"
-
-
-@both
-@pytest.mark.parametrize("fault", ["stall", "stall_first"])
-async def test_a_stall_ends_by_our_own_clock_and_hangs_up(make: Make, fault: str) -> None:
-    async with make(Reply(text="and then", fault=fault), timeout=STALLED_S) as rig:  # type: ignore[arg-type]
-        outcome = await answer(rig)
-        assert rig.server is not None
-        with anyio.fail_after(PATIENCE_S):
-            await rig.server.hung_up.wait()
-    assert outcome.fault is not None
-    assert outcome.fault.kind == "timeout"
-
-
-@both
-async def test_cancelling_closes_the_connection(make: Make) -> None:
-    async with make(Reply(text="and then", fault="stall")) as rig:
-        assert rig.server is not None
-        with anyio.fail_after(PATIENCE_S):
-            async with anyio.create_task_group() as group:
-                group.start_soon(answer, rig)
-                await rig.server.sent.wait()
-                group.cancel_scope.cancel()
-            await rig.server.hung_up.wait()
 
 
 @both
@@ -186,22 +44,6 @@ async def test_a_fault_inside_the_stream_is_one_fault_and_keeps_the_text(make: M
         outcome = await answer(rig)
     assert outcome.fault is not None
     assert outcome.assembler.text == "so far"
-
-
-@both
-async def test_a_refusal_is_final(make: Make) -> None:
-    async with make(Reply(text="I cannot help with that.", finish="refusal")) as rig:
-        outcome = await answer(rig)
-    assert outcome.fault is not None
-    assert outcome.fault.kind == "refusal"
-
-
-@both
-async def test_a_length_finish_is_an_answer_that_says_so(make: Make) -> None:
-    async with make(Reply(text="to be contin", finish="length")) as rig:
-        outcome = await answer(rig)
-    assert outcome.fault is None
-    assert outcome.assembler.finish == "length"
 
 
 def thinking(rig: Rig) -> ModelInfo:
@@ -277,7 +119,7 @@ async def test_a_fault_has_one_outcome(case: Case) -> None:
     case.check(outcome)
 
 
-GEMINI = partial(http_rig, "gemini", LiteLLMClient, "gemini/gemini-2.5-pro")
+GEMINI = partial(litellm_rig, "gemini", "gemini/gemini-2.5-pro")
 
 
 async def test_gemini_ends_where_it_says_so() -> None:

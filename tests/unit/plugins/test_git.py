@@ -76,8 +76,8 @@ async def test_reading_runs_unasked_and_a_commit_of_new_files_asks(
         tmp_path, [*(call(single) for single in calls), say("done")], tools, policy=RulePolicy().decide
     ) as bench:
         bench.submit(SubmitPrompt(text="commit"))
-        asked = (await bench.until("permission.requested")).payload
-        assert isinstance(asked, PermissionRequested) and asked.tool == "git_commit"
+        asked = await bench.until_payload(PermissionRequested)
+        assert asked.tool == "git_commit"
         paths = ("--", "a.py", "b.py")
         assert asked.effects == (
             RunEffect(argv=("git", "add", *paths)),

@@ -205,13 +205,13 @@ async def test_writing_is_asked_about_searching_is_not_and_without_anyone_nothin
     tools = list(_tools(notes).values())
     async with running(tmp_path, answers, tools, policy=RulePolicy().decide) as bench:
         bench.submit(SubmitPrompt(text="note it"))
-        asked = (await bench.until("permission.requested")).payload
-        assert isinstance(asked, PermissionRequested) and asked.tool == "write_note"
+        asked = await bench.until_payload(PermissionRequested)
+        assert asked.tool == "write_note"
         assert _names(notes) == []
         bench.submit(DecidePermission(request_id=asked.request_id, decision="allow"))
         await bench.until("turn.finished")
     assert (notes / "t.md").read_text() == "# T\n\nbecause [redacted: github token]\n"
-    decided = [one.decision for one in bench.of(PermissionDecided) if isinstance(one, PermissionDecided)]
+    decided = [one.decision for one in bench.of(PermissionDecided)]
     assert decided == ["allow", "allow"]
     answers = [call(("write_note", '{"title": "U", "text": "no"}')), say("done")]
     for profile, name in (("ask", "ses_b"), ("accept-edits", "ses_c"), ("plan", "ses_d")):

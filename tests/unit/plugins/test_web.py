@@ -198,8 +198,7 @@ async def test_another_host_is_asked_about_by_its_name(tmp_path: Path) -> None:
         tmp_path, answers, list(tools_of("web").values()), policy=RulePolicy().decide
     ) as bench:
         bench.submit(SubmitPrompt(text="read it"))
-        asked = (await bench.until("permission.requested")).payload
-        assert isinstance(asked, PermissionRequested)
+        asked = await bench.until_payload(PermissionRequested)
         assert asked.effects == (NetworkEffect(host="example.org"),)
         assert asked.target == "https://example.org/x"
         bench.submit(DecidePermission(request_id=asked.request_id, decision="deny"))
