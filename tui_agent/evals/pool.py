@@ -19,7 +19,6 @@ from tui_agent.evals.plan import Cell, CellResult, Plan, RunFolder
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.local.subprocesses import describe_end
 
-LOG_FILE = "log.txt"
 FIRST_PAUSE_S = 2.0
 """Seconds before a cell is retried after a failure of the provider; doubled for each further retry."""
 MAX_PAUSE_S = 30.0
