@@ -5,7 +5,8 @@ Python's own decorator generates and compiles six methods for each frozen class,
 the other methods.
 
 Invariant: a class behaves as if Python's own decorator had made it, also for `dataclasses.replace`, type checkers and
-Pydantic. Python's decorator still makes the classes that are not frozen with slots or that inherit from a dataclass.
+Pydantic. Python's decorator still makes two kinds of classes: those without `frozen` and `slots`, and those that
+inherit from a dataclass.
 """
 
 import dataclasses

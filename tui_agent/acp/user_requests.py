@@ -18,7 +18,7 @@ from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
 MAX_TITLE_CHARS: Final = 200
 DENY: Final = "deny"
 LATER: Final = "later"
-"""Id of the option to answer a question in the user's next message, in their own words."""
+"""Id of the option with which the user puts off the answer until the next message."""
 LATER_ANSWER: Final = (
     "I will answer in my next message. Repeat the question in your answer, and end the turn."
 )

@@ -110,7 +110,7 @@ def test_it_counts_words():
 _KINDS: Final = {
     "tool": ("Counts the words of a file.", "__init__.py", _TOOL, _TOOL_TEST),
     "command": ("Asks for a report.", "__init__.py", _COMMAND, _COMMAND_TEST),
-    "pane": ("Counts the tool calls in a pane.", "folds.py", _PANE, _PANE_TEST),
+    "pane": ("Shows the number of tool calls in a pane.", "folds.py", _PANE, _PANE_TEST),
 }
 KINDS: Final = (*_KINDS, "mcp")
 """The kinds of things that a new plugin can add."""

@@ -20,7 +20,7 @@ ENVIRONMENT_FILE = "environment.py"
 TIMEOUT_S = 600.0
 """Time limit, in seconds, of the setup, and of each test whose suite sets no time limit."""
 _COLLECTED = "__tui_agent_collected__"
-"""The global variable of an author's file that lists what `test` and `setup` decorated."""
+"""Name of the global variable of an environment's file: its functions with the decorators `test` and `setup`."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._-]{0,99})*")
 
 EnvFunction: TypeAlias = Callable[[Workspace], Awaitable[object]]

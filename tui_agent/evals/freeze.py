@@ -282,7 +282,7 @@ def _stop_reason(turn: Turn) -> str:
     if message.attachments:
         return "its message has a picture"
     if message.to_agent:
-        return "you gave its task to an agent"
+        return "you sent its message to a named agent"
     return "its command runs shell commands first" if message.shell else ""
 
 

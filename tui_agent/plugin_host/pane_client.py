@@ -48,7 +48,7 @@ class PaneClient:
 
         `progress` is called with the number of the last event that the fold has got.
 
-        A child that another program kills is started again once.
+        If another program kills the child, it is restarted, but only one time.
         """
         answer = await self._ask_once(request, progress)
         return (

@@ -66,7 +66,7 @@ class Environments:
             if not self._origin(self.active.name):
                 raise ConfigError(error.message, hint=error.hint) from error
             raise ConfigError(
-                f"{error.message} This session ran its commands there.",
+                f"{error.message} The commands of this session ran in {self.active.name}.",
                 hint=f"{error.hint} --environment local continues the session on this machine.".lstrip(),
             ) from error
 

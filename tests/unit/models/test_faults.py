@@ -4,7 +4,7 @@ from email.utils import formatdate
 
 import pytest
 
-from tui_agent.models import faults, retry
+from tui_agent.models import faults, retry_wait
 from tui_agent.models import normalisation as normalise
 from tui_agent.models.sse import EventParser
 
@@ -123,13 +123,13 @@ def test_transient_faults_are_the_six() -> None:
 def test_waits_double_within_a_quarter_and_respect_the_provider() -> None:
     for attempt, planned in enumerate((1, 2, 4, 8, 16), 1):
         for jitter in (0.0, 0.5, 0.999):
-            waited = retry.next_wait(attempt, None, jitter)
+            waited = retry_wait.next_wait(attempt, None, jitter)
             assert waited is not None
             assert 0.75 * planned <= waited <= 1.25 * planned
-    assert retry.next_wait(1, 30.0, 0.5) == 30
-    assert retry.next_wait(4, 0.1, 0.5) == 8
-    assert retry.next_wait(1, 60.1, 0.5) is None
-    assert retry.next_wait(retry.ATTEMPTS, None, 0.5) is None
+    assert retry_wait.next_wait(1, 30.0, 0.5) == 30
+    assert retry_wait.next_wait(4, 0.1, 0.5) == 8
+    assert retry_wait.next_wait(1, 60.1, 0.5) is None
+    assert retry_wait.next_wait(retry_wait.ATTEMPTS, None, 0.5) is None
 
 
 def test_events_come_out_whole_however_the_bytes_are_cut() -> None:

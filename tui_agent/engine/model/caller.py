@@ -26,7 +26,7 @@ from tui_agent.folds.session.view import SessionStateView
 from tui_agent.models.assembler import Assembler
 from tui_agent.models.faults import TRANSIENT
 from tui_agent.models.pricing import cost
-from tui_agent.models.retry import next_wait
+from tui_agent.models.retry_wait import next_wait
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.agent import ModelQuery
 from tui_agent.ports.middleware import Fragment, Middleware

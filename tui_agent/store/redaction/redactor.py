@@ -29,7 +29,7 @@ MAX_REMEMBERED = 4_096
 MIN_SECRET = 8
 """Minimum length, in characters, of a variable's value to be searched for. Shorter values are often ordinary words."""
 _BINARY_HEAD = 8_192
-"""Content with a NUL in this many first bytes is binary."""
+"""Number of bytes at the start of a content in which a NUL marks the content as binary."""
 _LINE_END = r"(?:[ \t]*\\\r?\n|[ \t]+\\{3}(?:r\\)?n)"
 """Matches a backslash and a newline, as such or escaped in JSON."""
 _CONTINUATION = rf"{_LINE_END}+[ \t]*"

@@ -29,7 +29,7 @@ class StatusCommand:
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self._wanted: tuple[str, str] = ("", "")
-        """The command and its input for the newest state."""
+        """The command, and its input as JSON: the newest facts of the session."""
         self._is_running = False
         self._fault = ""
 

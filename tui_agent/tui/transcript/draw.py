@@ -23,20 +23,20 @@ from tui_agent.tui.text import clean
 from tui_agent.tui.transcript.blocks import LIVE_ROWS, OUTPUT_ROWS, Reader, line_count
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
-from tui_agent.tui.transcript.messages_view import (
+from tui_agent.tui.transcript.message_rows import (
     FOLDED_ROWS,
     answer_tail,
     fold_answer,
     is_long,
     question_rows,
     reasoning_rows,
-    turn_rows,
     user_rows,
 )
 from tui_agent.tui.transcript.notices import notice_rows
 from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.tools import is_hidden, is_open_by_default, tool_rows
+from tui_agent.tui.transcript.turn_end import turn_rows
 
 BODY_ROWS: Final = 3
 """If the body of an entry has more rows than this, there is an empty row before and after the entry."""

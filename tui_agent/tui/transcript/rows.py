@@ -221,3 +221,11 @@ def _slice(runs: Sequence[Run], cuts: Sequence[tuple[int, int]]) -> list[list[Ru
 
 def _part(run: Run, low: int, high: int) -> Run:
     return Run(run.text[low:high], run.style, run.src + low if run.src >= 0 else run.src, run.act)
+
+
+def action_runs(actions: Sequence[str], style: Style, between: Style) -> list[Run]:
+    """Return a run for each action, which a click on it performs, with spaces between them."""
+    runs: list[Run] = []
+    for name in actions:
+        runs += [*([Run("  ", between)] if runs else []), Run(name, style, act=name)]
+    return runs

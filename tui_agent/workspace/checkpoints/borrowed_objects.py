@@ -43,8 +43,8 @@ def describe_quota(shadow: CheckpointStore, needed: int) -> str:
         return ""
     return (
         f"The first checkpoint borrows {format_bytes(needed)} from the repository of the workspace, more than the "
-        f"copy limit of {format_bytes(limit)} (checkpoints.borrowed_mb). Files changed in this session are copied; "
-        "other files are lost if that repository's history is rewritten and pruned."
+        f"copy limit of {format_bytes(limit)} (checkpoints.borrowed_mb). Files changed in this session are copied. If "
+        "that repository's history is rewritten and pruned, /undo cannot bring the other files back."
     )
 
 

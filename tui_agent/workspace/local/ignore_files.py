@@ -25,13 +25,13 @@ _REPOSITORIES = frozenset({GIT_FOLDER, ".jj"})
 CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
 """Names of files and folders that affect which files below their folder are hidden from searches."""
 MAX_BYTES = 300_000
-"""Maximum bytes of all ignore files in one scan. Beyond that, any file may be re-included."""
+"""Maximum bytes of all ignore files in one scan. Beyond that, every file is treated as possibly re-included."""
 MAX_WORK = 500_000
 """Maximum number of pattern comparisons in one scan. Beyond that, every file is treated as possibly re-included."""
 MAX_STARS = 10
 """Maximum number of `*` in a pattern that re-includes files; a pattern with more is assumed to match everything."""
 MAX_PATTERNS = 1_000
-"""Maximum number of re-including patterns that apply in one folder; with more, any file may be re-included."""
+"""Maximum number of re-including patterns that apply in one folder; with more, every file is treated as possibly re-included."""
 _AMBIGUOUS = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
 """Regular expression for characters in a pattern that programs interpret differently."""
 _ANYTHING = "*"

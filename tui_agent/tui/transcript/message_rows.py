@@ -1,34 +1,30 @@
-"""Rows of messages, thinking and questions in the transcript, and the row that ends a turn.
+"""Rows of messages, thinking and questions in the transcript.
 
 Invariant: a message of the user has a background of its own; an answer has no symbol; no text is cut off.
 """
 
 import time
-from collections.abc import Sequence
 from typing import Final
 
 from rich.style import Style
 
-from tui_agent.folds.session.generated_files import format_folders
-from tui_agent.folds.text.labels import TURN_END_LABELS, mention_name, mention_result
+from tui_agent.folds.text.labels import mention_name, mention_result
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     QuestionEntry,
     ReasoningEntry,
-    TurnEntry,
     UserEntry,
 )
 from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, clean_line, expand_tabs
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import OUTPUT_ROWS, Body, Reader, literal_rows, markdown_rows, prose_rows
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
-from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
+from tui_agent.tui.transcript.rows import LITERAL, Row, Run, action_runs, width_of, wrap
 from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
-from tui_agent.units import format_bytes, format_cost, format_duration, format_line_changes, format_tokens
+from tui_agent.units import format_bytes, format_tokens
 
 WIDE: Final = 90
 MESSAGE_ROWS: Final = 16
@@ -37,9 +33,6 @@ FOLDED_ROWS: Final = 8
 FOLDED_USER_ROWS: Final = 2
 """Number of rows shown of a message that the user folded."""
 _ROW_CHARACTERS: Final = 80
-
-_END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "error", "error": "error"}
-"""Colour roles for the ends of a turn; an end that is not listed has the role `warning`."""
 
 
 def is_long(entry: UserEntry) -> bool:
@@ -85,7 +78,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     for runs in _mentions(entry, look, max(edge - TEXT_COLUMN, 8)):
         lines.append([*prefix, *runs])
     if active and actions and width_of([*lines[0], *right]) + action_cells + 3 <= edge:
-        right = [*_pressable(actions, look.s("t2", "s2"), field), Run("   ", field), *right]
+        right = [*action_runs(actions, look.s("t2", "s2"), field), Run("   ", field), *right]
     rows: list[Row] = []
     for runs in lines:
         end = right if not rows else []
@@ -175,55 +168,6 @@ def _question_state(entry: QuestionEntry, look: Look) -> tuple[str, Role, str]:
 def _is_edited(entry: QuestionEntry, answer: str) -> bool:
     approved = entry.choice is not None and entry.choice < len(entry.options) - 1
     return approved and answer not in entry.options
-
-
-def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
-    """Draw the row that ends a turn: time, iterations, files, cost, and available actions."""
-    dot = f" {look.symbols.dot} "
-    tone = look.s("t3")
-    facts = [f"turn {entry.turn}", format_duration(entry.duration_ms / 1000)]
-    iterations = format_count(entry.iterations, "iteration")
-    left: list[Run] = []
-    if entry.reason != "finished":
-        end_role = _END_ROLES.get(entry.reason, "warning")
-        left += [Run(TURN_END_LABELS[entry.reason], look.s(end_role)), Run(dot, tone)]
-    folders = format_folders(entry.folders, most=1)
-    # The open calls of a turn that a crash stopped can still run, in the next turn.
-    nothing = "no files changed" if entry.reason == "finished" else ""
-    nothing = "changed files unknown" if entry.has_unknown_changes else nothing
-    changed = entry.files_text if entry.files else folders or nothing
-    files = [Run(changed, tone)] if changed else []
-    if entry.files:
-        for words, role in format_line_changes(entry.added, entry.removed, look.symbols.minus):
-            files += [Run(" ", tone), Run(words, look.s(role))]
-        files += [Run(f"{dot}{folders}", tone)] if folders else []
-    right = [Run(format_cost(entry.cost_usd), tone)] if entry.cost_usd is not None else []
-    if entry.files or folders:
-        pressed = _pressable(look.available("diff", "undo"), look.s("t2"), tone)
-        right += [*([Run("   ", tone)] if right and pressed else []), *pressed]
-    room = look.right - TEXT_COLUMN - (width_of(right) + 2 if right else 0)
-    for shown in ([*facts, iterations], facts):
-        runs = [*left, Run(dot.join(shown) + (dot if files else ""), tone), *files]
-        if width_of(runs) <= room:
-            rows = [look.both_sides([look.gutter(), *runs], right)]
-            break
-    else:
-        # The changed files have a row of their own, so that no number of theirs is separated from the others.
-        heads = wrap([*left, Run(dot.join(facts), tone)], room, rest_room=look.full)
-        rows = [
-            look.both_sides([look.gutter(), *part], [] if number else right)
-            for number, part in enumerate([*heads, *wrap(files, look.full)])
-        ]
-    if entry.detail and entry.reason != "finished":
-        rows += prose_rows(entry.detail, "t2", Body(look, text_preview))
-    return rows
-
-
-def _pressable(actions: Sequence[str], style: Style, between: Style) -> list[Run]:
-    runs: list[Run] = []
-    for name in actions:
-        runs += [*([Run("  ", between)] if runs else []), Run(name, style, act=name)]
-    return runs
 
 
 def fold_answer(rows: list[Row], look: Look) -> list[Row]:
