@@ -108,7 +108,7 @@ class ToolPhase:
         if call.malformed is not None and tool is not None:
             fault = ToolError(_malformed_message(text_preview(call.malformed)))
             return _PlannedCall(call, tool, fault=fault)
-        parsed = self._parts.tools.parse(name, call.arguments)
+        parsed = self._parts.tools.parse(name, call.arguments, self._parts.missing_services)
         if tool is None or not isinstance(parsed, BaseModel):
             servers = self._parts.tool_servers
             absence = servers.explain_absence(name) if tool is None and servers is not None else ""

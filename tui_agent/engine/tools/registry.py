@@ -119,22 +119,26 @@ class ToolRegistry:
             and self._tools[name].spec.needs.isdisjoint(missing)
         )
 
-    def parse(self, name: str, arguments: JsonMap) -> BaseModel | InvalidArguments:
+    def parse(
+        self, name: str, arguments: JsonMap, missing: Collection[Service] = ()
+    ) -> BaseModel | InvalidArguments:
         """Return a call's arguments as an instance of the tool's model.
 
-        If the arguments are invalid, return a message for the model.
+        If the arguments are invalid, return a message for the model. The message suggests no tool that needs a service in
+        `missing`.
         """
         tool = self._tools.get(name)
         if tool is None:
-            return self.unknown_tool_message(name)
+            return self.unknown_tool_message(name, missing)
         if tool.spec.parameters is not None:
             return check_json_arguments(name, tool.spec.parameters, arguments)
         return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
 
-    def unknown_tool_message(self, name: str) -> InvalidArguments:
-        """Return the message for the model that there is no tool `name`."""
-        similar = similar_names(name, self._tools)
+    def unknown_tool_message(self, name: str, missing: Collection[Service] = ()) -> InvalidArguments:
+        """Return the message for the model that there is no tool `name`, with those that need nothing in `missing`."""
+        usable = {key: tool for key, tool in self._tools.items() if tool.spec.needs.isdisjoint(missing)}
+        similar = similar_names(name, usable)
         if similar:
             return InvalidArguments(f"There is no tool {name!r}. Did you mean {' or '.join(similar)}?")
-        listed = ", ".join(known for known, tool in self._tools.items() if tool.spec.listed)
+        listed = ", ".join(known for known, tool in usable.items() if tool.spec.listed)
         return InvalidArguments(f"There is no tool {name!r}. The tools are: {listed or 'none'}.")
