@@ -2,7 +2,8 @@
 
 `query_…`: CPU seconds of `tui-agent query` over all sessions, cold (nothing read before), warm, and after one session
 changed; `floor` is a bare interpreter that imports DuckDB and runs `SELECT 1`. `upkeep_…`: milliseconds for each part to
-keep `trace.parquet` up to date while a session of PARTS parts is recorded, with a write whenever one is due.
+keep `trace.parquet` up to date while a session of PARTS parts is recorded, with a write whenever one is due; `turns_…`:
+with a write for each TURN_PARTS parts, as at the end of turns, whatever a write costs.
 """
 
 import json
@@ -27,6 +28,7 @@ from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_store import SessionStore
 
 GROUP_BY = "SELECT kind, count(*), min(time) FROM events GROUP BY kind ORDER BY 2 DESC"
+TURN_PARTS = 200
 DIFFERENT = 25
 """Number of different sessions; the others are copies of them."""
 
@@ -73,8 +75,11 @@ def measure_queries(data: Path, sessions: int, count: int) -> dict[str, float]:
     }
 
 
-def measure_upkeep(data: Path, parts: int) -> dict[str, float]:
-    """Record a session of this many parts, and keep its trajectory up to date as the writer does."""
+def measure_upkeep(data: Path, parts: int, turn_parts: int = 0) -> dict[str, float]:
+    """Record a session of this many parts, and keep its trajectory up to date as the writer does.
+
+    With `turn_parts`, write after so many parts, as at the end of turns, and at no other time.
+    """
     log = SessionStore(data / "sessions", SystemClock(), Redactor()).create("ses_long")
     file = TrajectoryFile(log.folder, data / "trajectory", Redactor())
     spent, writes, next_write, last = 0.0, 0, 0.0, -1
@@ -102,7 +107,7 @@ def measure_upkeep(data: Path, parts: int) -> dict[str, float]:
         log.append(
             ToolFinished(call_id=call, name="run_command", status="ok", part=part + 1, content=content)
         )
-        if time.perf_counter() < next_write:
+        if (part + 2) % turn_parts if turn_parts else time.perf_counter() < next_write:
             continue
         start = time.process_time()
         records = log.read(last)
@@ -134,6 +139,11 @@ def main(sessions: int, count: int, parts: int) -> dict[str, float]:
         return {
             **measure_queries(Path(folder) / "many", sessions, count),
             **measure_upkeep(Path(folder) / "long", parts),
+            **{
+                name.replace("upkeep", "turns"): figure
+                for name, figure in measure_upkeep(Path(folder) / "turns", parts, TURN_PARTS).items()
+                if name.startswith("upkeep")
+            },
         }
 
 

@@ -11,14 +11,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import httpx2
 import pytest
 from aiohttp import ClientSession, DummyCookieJar, web
 from aiohttp.test_utils import TestServer
 from anyio import to_thread
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.architecture.source import ROOT
 from tests.features.test_mcp_servers import follow, of
 from tests.stubs.rows import rows
+from tui_agent.cli.deploy import environment_tools
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.evals import environment_client
@@ -29,6 +33,7 @@ from tui_agent.evals.environment_tests import open_copy
 from tui_agent.evals.plan import ORACLE, Arm, Cell, Plan, RunFolder
 from tui_agent.evals.pool import run_child
 from tui_agent.evals.suites import load_suite
+from tui_agent.mcp.tool_server import serve_tools_by_http
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.commands import SubmitPrompt
 from tui_agent.protocol.events.tool import ToolFinished
@@ -308,6 +313,35 @@ async def test_an_agent_runs_the_tests_as_tools(folder: Path, monkeypatch: pytes
         f"1 passed, 1 failed, 2 in all\n{FAILURE}",
     ]
     assert "calculator has no test 'more'. Tests: basics/adds" in answers[2]
+
+
+async def test_an_agent_elsewhere_runs_the_tests_over_http(folder: Path) -> None:
+    send, receive = anyio.create_memory_object_stream[tuple[str, str]](1)
+    tools = environment_tools(load_environment(folder / "calculator.py"), folder / "my-calculator", plain)
+
+    async def serve() -> None:
+        await serve_tools_by_http("calc", tools, "127.0.0.1", 0, lambda *given: send.send_nowait(given))
+
+    async with send, receive, anyio.create_task_group() as group:
+        group.start_soon(serve)
+        address, token = await receive.receive()
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http:
+            async with Client(streamable_http_client(address, http_client=http)) as client:
+                assert [tool.name for tool in (await client.list_tools()).tools] == [
+                    "list_tests",
+                    "run_tests",
+                ]
+                report = await client.call_tool("run_tests", {})
+                assert report.content[0].text == f"1 passed, 1 failed, 2 in all\n{FAILURE}"  # type: ignore[union-attr]
+                (folder / "my-calculator" / "calc.py").unlink()
+                assert (await client.call_tool("run_tests", {"path": "more"})).is_error
+                assert "0 passed" in str((await client.call_tool("run_tests", {"path": "basics"})).content)
+            for headers in ({"Authorization": "Bearer no"}, {"Authorization": ""}):
+                answer = await http.post(address, headers=headers, json={})
+                assert (answer.status_code, answer.text[:12]) == (401, "Unauthorized")
+            foreign = await http.post(address, headers={"Host": "evil.example"}, json={})
+            assert foreign.status_code in (403, 421)
+        group.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize(("sign", "score"), [("int(_ + '1')", 1.0), ("1", 0.5)])

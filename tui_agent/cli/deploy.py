@@ -24,6 +24,7 @@ EXAMPLES = """\
 examples:
   tui-agent deploy calculator.py --port 9000
   tui-agent deploy calculator.py --mcp
+  tui-agent deploy calculator.py --mcp --port 9000 -C my-calculator
 """
 PORT = 8000
 
@@ -34,11 +35,11 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1, this machine only)"
     )
+    parser.add_argument("--port", type=parse_port, help=f"the port (default: {PORT}; 0: any free port)")
     parser.add_argument(
-        "--port", type=parse_port, default=PORT, help=f"the port (default: {PORT}; 0: any free port)"
-    )
-    parser.add_argument(
-        "--mcp", action="store_true", help="run an MCP server on standard input and output instead"
+        "--mcp",
+        action="store_true",
+        help="run an MCP server instead: by HTTP if --port is given, otherwise on standard input and output",
     )
     add_groups(parser, ("folders",))
 
@@ -53,11 +54,21 @@ def run(arguments: argparse.Namespace) -> int:
     open_env = sandboxed_environments(base)
     if arguments.mcp:
         tools = environment_tools(environment, base.options.cwd, open_env)
-        anyio.run(import_module("tui_agent.mcp.tool_server").serve_tools, environment.name, tools)
+        server = import_module("tui_agent.mcp.tool_server")
+        if arguments.port is None:
+            anyio.run(server.serve_tools, environment.name, tools)
+        else:
+            serve = partial(server.serve_tools_by_http, environment.name, tools)
+            anyio.run(
+                serve_until_signal, partial(serve, arguments.host, arguments.port, _announce_mcp_server)
+            )
         return 0
     server = import_server("environment_server")
     serve = partial(server.serve_environment, environment, open_env)
-    anyio.run(serve_until_signal, partial(serve, arguments.host, arguments.port, _announce))
+    anyio.run(
+        serve_until_signal,
+        partial(serve, arguments.host, PORT if arguments.port is None else arguments.port, _announce),
+    )
     return 0
 
 
@@ -80,5 +91,12 @@ def environment_tools(
 
 def _announce(address: str) -> None:
     say_address(f"The environment is at {address}", address)
+    say("Ctrl+C stops the server.")
+    sys.stdout.flush()
+
+
+def _announce_mcp_server(address: str, token: str) -> None:
+    say_address(f"The environment's MCP server is at {address}", address)
+    say(f"Each request needs the header: Authorization: Bearer {token}")
     say("Ctrl+C stops the server.")
     sys.stdout.flush()

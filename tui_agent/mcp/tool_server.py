@@ -1,24 +1,109 @@
-"""An MCP server that offers functions as tools to other agents, over standard input and output.
+"""An MCP server that offers functions as tools to other agents, over standard input and output or by HTTP.
 
-Invariant: only messages of the protocol are written to standard output.
+Invariant: only messages of the protocol are written to standard output. By HTTP, no request is answered that lacks the
+token.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+import hmac
+import secrets
+import socket
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
+from typing import TYPE_CHECKING, TypeAlias
 
+import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tui_agent import __version__
-from tui_agent.errors import TuiAgentError
+from tui_agent.errors import TuiAgentError, UsageError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+PATH = "/mcp"
+SHUTDOWN_S = 3
+"""Seconds in which open requests may end when the HTTP server is stopped."""
+ToolFunction: TypeAlias = Callable[..., Awaitable[str]]
+"""A tool has the name, the docstring and the parameters of its function."""
 
 
-async def serve_tools(name: str, tools: Sequence[Callable[..., Awaitable[str]]]) -> None:
-    """Serve until standard input ends. A tool has the name, the docstring and the parameters of its function."""
+async def serve_tools(name: str, tools: Sequence[ToolFunction]) -> None:
+    """Serve until standard input ends."""
+    await _make_server(name, tools).run_stdio_async()
+
+
+async def serve_tools_by_http(
+    name: str,
+    tools: Sequence[ToolFunction],
+    host: str,
+    port: int,
+    announce: Callable[[str, str], None],
+) -> None:
+    """Serve by streamable HTTP until cancelled. `announce` is called with the address and the token.
+
+    Raises `UsageError` if the port cannot be used.
+    """
+    import uvicorn  # noqa: PLC0415 - slow, and only needed here
+
+    class Server(uvicorn.Server):
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield  # the caller handles signals
+
+    listening = _listen(host, port)
+    token = secrets.token_urlsafe(32)
+    app = _require_token(_make_server(name, tools).streamable_http_app(host=host), token)
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=SHUTDOWN_S)
+    with listening:
+        shown_host = f"[{host}]" if ":" in host else host
+        announce(f"http://{shown_host}:{listening.getsockname()[1]}{PATH}", token)
+        server = Server(config)
+
+        async def serve() -> None:
+            with anyio.CancelScope(shield=True):  # a cancelled server would print a traceback
+                await server.serve([listening])
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(serve)
+            try:
+                await anyio.sleep_forever()
+            finally:
+                server.should_exit = True
+
+
+def _make_server(name: str, tools: Sequence[ToolFunction]) -> MCPServer:
     server = MCPServer(name, version=__version__, log_level="WARNING")
     for tool in tools:
         server.add_tool(_with_message(tool), structured_output=False)
-    await server.run_stdio_async()
+    return server
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise UsageError(
+            f"Cannot listen on {host}:{port}: {error.strerror}.", hint="Choose another port with --port."
+        ) from error
+
+
+def _require_token(app: "ASGIApp", token: str) -> "ASGIApp":
+    """Return an app that answers requests without the token with status 401."""
+    wanted = f"Bearer {token}".encode()
+
+    async def check(scope: "Scope", receive: "Receive", send: "Send") -> None:
+        given = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] == "lifespan" or hmac.compare_digest(given, wanted):
+            await app(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": 401, "headers": []})
+        await send(
+            {"type": "http.response.body", "body": b"Unauthorized: send the token that was printed.\n"}
+        )
+
+    return check
 
 
 def _with_message(tool: Callable[..., Awaitable[str]]) -> Callable[..., Awaitable[str]]:
