@@ -121,5 +121,7 @@ def test_elsewhere_nothing_is_built_and_a_missing_dockerfile_is_named(folder: Pa
     assert not run(folder, "case.toml", None).passed
     assert images() == before
     (folder / "image" / "Dockerfile").unlink()
-    with pytest.raises(ConfigError, match=r"case\.toml, at environment: .*image/Dockerfile was not found"):
+    with pytest.raises(
+        ConfigError, match=r"case\.toml, at environment\.dockerfile: .*image/Dockerfile was not found"
+    ):
         load_suite("case.toml", folder)

@@ -99,7 +99,11 @@ def fake_modal(machine: tuple[str, ...], calls: list[tuple[str, object]]) -> Sim
 
     return SimpleNamespace(
         App=SimpleNamespace(lookup=_Both(lookup)),
-        Image=SimpleNamespace(from_registry=lambda name: f"image {name}", debian_slim=lambda: "debian"),
+        Image=SimpleNamespace(
+            from_registry=lambda name: f"image {name}",
+            debian_slim=lambda: "debian",
+            from_dockerfile=lambda path, context_dir: f"built {path} in {context_dir}",
+        ),
         Sandbox=SimpleNamespace(create=_Both(create)),
     )
 
@@ -136,9 +140,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.calls.append(("kill", self.path))
         self._answer(204)
 
+    def do_PUT(self) -> None:
+        self.server.calls.append(("upload", len(self._body())))
+        self._answer(200, {})
+
     def do_GET(self) -> None:
-        path = Path(parse_qs(urlsplit(self.path).query)["path"][0])
-        self._answer(200, data=path.read_bytes())
+        url = urlsplit(self.path)
+        if url.path.startswith("/templates/"):
+            self._answer_about_template(url.path)
+        else:
+            self._answer(200, data=Path(parse_qs(url.query)["path"][0]).read_bytes())
 
     def do_POST(self) -> None:
         url, body = urlsplit(self.path), self._body()
@@ -149,6 +160,14 @@ class _Handler(BaseHTTPRequestHandler):
             status = self.server.create_status
             error = {"code": status, "message": "no"}
             self._answer(status, {**error, **known, "alias": "base", "envdAccessToken": "token"})
+        elif url.path == "/v3/templates":
+            self.server.calls.append(("template", json.loads(body)["name"]))
+            names = {"names": ["case"], "tags": [], "aliases": ["case"], "public": False}
+            self._answer(202, {"templateID": "t1", "buildID": "b1", **names})
+        elif url.path == "/v2/templates/t1/builds/b1":
+            steps = [(step["type"], step["args"][:1]) for step in json.loads(body)["steps"]]
+            self.server.calls.append(("build", (json.loads(body)["fromImage"], steps)))
+            self._answer(202)
         elif url.path.endswith("/timeout"):
             self._answer(204)
         elif url.path == "/files":
@@ -169,6 +188,17 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, {})
         else:
             self._answer(404, {"code": "unimplemented", "message": url.path})
+
+    def _answer_about_template(self, path: str) -> None:
+        if "/files/" in path:
+            address = f"http://127.0.0.1:{self.server.server_address[1]}/upload"
+            self._answer(201, {"present": False, "url": address})
+        elif path.endswith("/status"):
+            status = {"templateID": "t1", "buildID": "b1", "logs": [], "logEntries": []}
+            reason = {"message": "RUN failed", "logEntries": []}
+            self._answer(200, {**status, "status": self.server.build_status, "reason": reason})
+        else:
+            self._answer(404, {"code": 404, "message": "no such alias"})
 
     def _write_file(self, path: str, body: bytes) -> None:
         kind = self.headers["Content-Type"]
@@ -243,6 +273,7 @@ class _Server(ThreadingHTTPServer):
     calls: list[tuple[str, object]]
     keys: list[str]
     process: Any = None
+    build_status = "ready"
     create_status = 201
     """The HTTP status of answers to requests for a new sandbox."""
 

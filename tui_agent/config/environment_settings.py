@@ -40,7 +40,10 @@ class ApptainerSettings(Table):
 class RemoteSettings(Table):
     """A table such as `[environments.e2b]`: the sandbox of a provider in which commands run."""
 
-    image: str = Field("", description="The provider's image or template; empty: the provider's default.")
+    image: str = Field(
+        "",
+        description="The provider's image or template, or the absolute path of a Dockerfile; empty: the provider's default.",
+    )
     network: Literal["none", "open"] = Field("none", description="none: no network; open: the internet.")
     lifetime_seconds: int = Field(
         3_600, ge=60, description="Seconds after which the provider ends a sandbox that was left behind."

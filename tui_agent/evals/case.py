@@ -74,7 +74,7 @@ class Expected(_Entry):
 
 
 class CaseEnvironment(_Entry):
-    """The image in which commands and tests run if the environment is `docker`: a Dockerfile in the case's folder."""
+    """The image in which commands and tests run if the environment is `docker`, `e2b` or `modal`: a Dockerfile."""
 
     dockerfile: RelativePath
 

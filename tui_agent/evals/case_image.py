@@ -1,15 +1,19 @@
-"""The image of a case, built from its Dockerfile, and containers of that image in which tests run.
+"""The image of a case, built from its Dockerfile, and containers or sandboxes of that image in which tests run.
 
-Invariant: nothing is built unless commands run in the environment `docker`.
+Invariant: nothing is built unless commands run in the environment `docker`, `e2b` or `modal`.
 """
 
 import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
+from tui_agent.config.environment_settings import RemoteSettings
 from tui_agent.evals.case import Case
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.ports.environment import Environment
+from tui_agent.wiring.environments import create_remote
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.containers.command_lines import ContainerSettings
 from tui_agent.workspace.containers.environment import ContainerEnvironment
@@ -17,14 +21,58 @@ from tui_agent.workspace.containers.image_build import ImageBuilder
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 DOCKER = "docker"
+REMOTE = ("e2b", "modal")
+
+
+class CaseImage(Protocol):
+    """The image of a case, in which the agent's commands and the tests run."""
+
+    @property
+    def image(self) -> str:
+        """The image's name, or the path of its Dockerfile if the environment builds it."""
+        ...
+
+    @property
+    def work_dir(self) -> str:
+        """The working directory in the image that shows the workspace; empty: the workspace's own path."""
+        ...
+
+    def container(self, folder: Path, mounts: Mapping[Path, str]) -> Environment:
+        """Return an environment with the folder, and each of `mounts` at its path. Nothing is started yet."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class CaseImage:
+class RemoteImage:
+    """An image that a provider builds from a Dockerfile when a sandbox starts; without mounts."""
+
+    name: str
+    table: RemoteSettings
+    image: str
+    work_dir: str = ""
+
+    def container(self, folder: Path, mounts: Mapping[Path, str]) -> Environment:
+        """Return a sandbox with a copy of the folder. Nothing is started yet."""
+        assert not mounts, "only Harbor tasks have mounts"
+        return create_remote(self.name, LocalEnvironment(folder), self.table, self.image)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerImage:
     """An image that was built, with the settings of its containers."""
 
     settings: ContainerSettings
     environ: Mapping[str, str]
+
+    @property
+    def image(self) -> str:
+        """The name of the image."""
+        return self.settings.image
+
+    @property
+    def work_dir(self) -> str:
+        """The working directory of commands in the image."""
+        return self.settings.work_dir
 
     def container(self, folder: Path, mounts: Mapping[Path, str]) -> ContainerEnvironment:
         """Return a container that has the folder, and each of `mounts` at its path. Nothing is started yet.
@@ -46,7 +94,11 @@ async def build_case_image(base: StartupContext, case: Case, workspace: Path) ->
     For a Harbor task, copy the files in the image's working directory to `workspace`. Raises `EnvironmentFault` if the
     image cannot be built, and `ConfigError` if the container program was not found.
     """
-    if case.dockerfile is None or base.config.environment != DOCKER:
+    name = base.config.environment
+    if case.dockerfile is not None and case.harbor is None and name in REMOTE:
+        table = getattr(base.config.environments, name)
+        return RemoteImage(name, table, str(case.dockerfile.resolve()))
+    if case.dockerfile is None or name != DOCKER:
         return None
     table = base.config.environments.docker
     hidden = base.keys.collect_secrets(profile.api_key_env for profile in base.config.models.values())
@@ -57,4 +109,4 @@ async def build_case_image(base: StartupContext, case: Case, workspace: Path) ->
     image = await builder.build(case.dockerfile)
     if case.harbor is not None:
         await builder.copy_out(image, work_dir, workspace)
-    return CaseImage(replace(settings, image=image), environ)
+    return ContainerImage(replace(settings, image=image), environ)

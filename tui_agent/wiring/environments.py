@@ -59,13 +59,16 @@ class Environments:
         self.active = factories[name]()
 
     async def start(self) -> None:
-        """Start the environment for commands. Raises `ConfigError` if the environment cannot start."""
+        """Start the environment for commands.
+
+        Raises `ConfigError` if the environment cannot start, `EnvironmentFault` if it may start another time.
+        """
         try:
             await self.active.start()
         except (ConfigError, EnvironmentFault) as error:
             if not self._origin(self.active.name):
-                raise ConfigError(error.message, hint=error.hint) from error
-            raise ConfigError(
+                raise
+            raise type(error)(
                 f"{error.message} The commands of this session ran in {self.active.name}.",
                 hint=f"{error.hint} --environment local continues the session on this machine.".lstrip(),
             ) from error
@@ -95,9 +98,7 @@ class Environments:
         return ", in which this session ran its commands" if is_resumed else ""
 
     def _create_remote(self, name: str, table: RemoteSettings) -> Environment:
-        from tui_agent.workspace.remote.environment import RemoteEnvironment  # noqa: PLC0415 - only if used
-
-        return RemoteEnvironment(name, self.local, _make_machine(name, table))
+        return create_remote(name, self.local, table, self._base.options.image or table.image)
 
     def _create_container(self, name: str, table: DockerSettings | ApptainerSettings) -> Environment:
         from tui_agent.workspace.containers.command_lines import ContainerSettings  # noqa: PLC0415 - only if used
@@ -126,14 +127,21 @@ async def start_environments(
     return environments
 
 
-def _make_machine(name: str, table: RemoteSettings) -> RemoteMachine:
+def create_remote(name: str, local: LocalEnvironment, table: RemoteSettings, image: str) -> Environment:
+    """Return the environment `e2b` or `modal` for a workspace of this machine. Nothing is started yet."""
+    from tui_agent.workspace.remote.environment import RemoteEnvironment  # noqa: PLC0415 - only if used
+
+    return RemoteEnvironment(name, local, _make_machine(name, table, image))
+
+
+def _make_machine(name: str, table: RemoteSettings, image: str) -> RemoteMachine:
     if name == "e2b":
         from tui_agent.workspace.remote.e2b_machine import E2BMachine  # noqa: PLC0415 - only if used
 
-        return E2BMachine(table.image, table.network, table.lifetime_seconds)
+        return E2BMachine(image, table.network, table.lifetime_seconds)
     from tui_agent.workspace.remote.modal_machine import ModalMachine  # noqa: PLC0415 - only if used
 
-    return ModalMachine(table.image, table.network, table.lifetime_seconds)
+    return ModalMachine(image, table.network, table.lifetime_seconds)
 
 
 def _make_offered(owner: str, make: Callable[[Path], Environment], workspace: Path) -> Environment:

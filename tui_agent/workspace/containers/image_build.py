@@ -36,7 +36,7 @@ class ImageBuilder:
         """
         context = dockerfile.parent
         try:
-            digest = await to_thread.run_sync(_context_digest, dockerfile)
+            digest = await to_thread.run_sync(context_digest, dockerfile)
         except OSError as error:
             raise EnvironmentFault(f"{dockerfile} cannot be built: {error}") from error
         tag = f"{IMAGE_NAME}:{digest}"
@@ -79,7 +79,7 @@ class ImageBuilder:
             await env.aclose()
 
 
-def _context_digest(dockerfile: Path) -> str:
+def context_digest(dockerfile: Path) -> str:
     """Return a digest of the names, modes and contents of all files of the build context, and of the Dockerfile's name."""
     digest = hashlib.sha256(dockerfile.name.encode())
     for folder, folders, names in os.walk(dockerfile.parent):

@@ -7,12 +7,14 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from anyio import to_thread
 
 from tui_agent.config.extras import install_hint
-from tui_agent.errors import ConfigError, EnvironmentLost
+from tui_agent.errors import ConfigError, EnvironmentFault, EnvironmentLost
+from tui_agent.workspace.containers.image_build import IMAGE_NAME, context_digest
 from tui_agent.workspace.remote.machine import provider_fault
 
 PROLONG_AFTER_S = 20.0
@@ -32,7 +34,7 @@ USER = "root"
 
 
 class E2BMachine:
-    """A sandbox of E2B; implements `RemoteMachine`. `image` is the name of a template; empty: E2B's own."""
+    """A sandbox of E2B; implements `RemoteMachine`. `image` is the name of a template or the path of a Dockerfile; empty: E2B's own."""
 
     def __init__(self, image: str, network: str, lifetime_s: int) -> None:
         self._template = image
@@ -53,17 +55,31 @@ class E2BMachine:
             self._sdk = await to_thread.run_sync(import_module, "e2b")  # takes a second
         except ImportError as error:
             raise ConfigError("The environment e2b needs E2B's SDK.", hint=install_hint("e2b")) from error
+        template = self._template
         try:
+            if template.startswith("/"):
+                template = await self._build_template(Path(template))
             self._sandbox = await self._sdk.AsyncSandbox.create(
-                template=self._template or None,
+                template=template or None,
                 timeout=self._lifetime_s,
                 allow_internet_access=self._has_network,
             )
+        except self._sdk.BuildException as error:
+            raise EnvironmentFault(f"{template} could not be built: {error}") from error
         except Exception as error:  # the SDK raises errors of its HTTP clients too
             fault = provider_fault("E2B could not create a sandbox", error, INTERRUPTIONS)
             if isinstance(fault, EnvironmentLost):
                 raise fault from error
             raise ConfigError(fault.message, hint="Set E2B_API_KEY to your key.") from error
+
+    async def _build_template(self, dockerfile: Path) -> str:
+        """Return the name of the template of a Dockerfile, which is built unless E2B has it from the same files."""
+        name = f"{IMAGE_NAME}-{await to_thread.run_sync(context_digest, dockerfile)}"
+        if not await self._sdk.AsyncTemplate.exists(name):
+            context = self._sdk.Template(file_context_path=dockerfile.parent)
+            template = await to_thread.run_sync(context.from_dockerfile, str(dockerfile))
+            await self._sdk.AsyncTemplate.build(template, name)
+        return name
 
     async def run(
         self,

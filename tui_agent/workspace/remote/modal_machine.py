@@ -1,5 +1,6 @@
 """Sandboxes of Modal, through its SDK (extra `modal`)."""
 
+import os
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -12,6 +13,7 @@ from tui_agent.errors import ConfigError, EnvironmentFault, EnvironmentLost
 from tui_agent.workspace.remote.machine import provider_fault
 
 APP = "tui-agent"
+BUILD_FAILURES = ("ImageBuildError", "RemoteError")
 INTERRUPTIONS = (
     "ClientClosed",
     "ConnectionError",
@@ -27,7 +29,7 @@ INTERRUPTIONS = (
 
 
 class ModalMachine:
-    """A sandbox of Modal; implements `RemoteMachine`. `image` is a registry's image; empty: Modal's Debian."""
+    """A sandbox of Modal; implements `RemoteMachine`. `image` is a registry's image or the path of a Dockerfile; empty: Modal's Debian."""
 
     def __init__(self, image: str, network: str, lifetime_s: int) -> None:
         self._image = image
@@ -50,7 +52,7 @@ class ModalMachine:
             ) from error
         try:
             app = await modal.App.lookup.aio(APP, create_if_missing=True)
-            image = modal.Image.from_registry(self._image) if self._image else modal.Image.debian_slim()
+            image = _make_image(modal, self._image)
             self._sandbox = await modal.Sandbox.create.aio(
                 "sleep",
                 "infinity",
@@ -60,6 +62,8 @@ class ModalMachine:
                 block_network=self._blocks_network,
             )
         except Exception as error:  # the SDK's errors have no common base
+            if self._image.startswith("/") and type(error).__name__ in BUILD_FAILURES:
+                raise EnvironmentFault(f"{self._image} could not be built: {error}") from error
             fault = provider_fault("Modal could not create a sandbox", error, INTERRUPTIONS)
             if isinstance(fault, EnvironmentLost):
                 raise fault from error
@@ -105,6 +109,12 @@ class ModalMachine:
         sandbox, self._sandbox = self._sandbox, None
         if sandbox is not None:
             await sandbox.terminate.aio()
+
+
+def _make_image(modal: Any, image: str) -> Any:
+    if image.startswith("/"):
+        return modal.Image.from_dockerfile(image, context_dir=os.path.dirname(image))  # noqa: PTH120
+    return modal.Image.from_registry(image) if image else modal.Image.debian_slim()
 
 
 async def _pass_on(stream: AsyncIterable[bytes], sink: Callable[[bytes], None]) -> None:

@@ -198,6 +198,47 @@ def test_a_failure_of_modal_is_told_from_one_that_lasts(name: str, is_lost: bool
             anyio.run(ModalMachine("", "open", 600).start)
 
 
+async def test_e2b_builds_a_template_from_a_dockerfile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM python:3.12\nCOPY data /data\nRUN pip install x\n")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("a")
+    calls = list[tuple[str, Any]]()
+    with e2b_server((), calls) as server:
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setenv("E2B_API_KEY", "e2b_" + "0" * 40)
+        monkeypatch.setenv("E2B_API_URL", address)
+        machine = E2BMachine(str(tmp_path / "Dockerfile"), "none", 600)
+        await machine.start()
+        await machine.aclose()
+        server.build_status = "error"
+        with pytest.raises(EnvironmentFault, match=r"/Dockerfile could not be built: .*RUN failed"):
+            await machine.start()
+    assert [name for name, _ in calls] == [
+        "template",
+        "upload",
+        "build",
+        "create",
+        "kill",
+        "template",
+        "upload",
+        "build",
+    ]
+    image, steps = calls[2][1]
+    assert (image, [step for step in steps if step[0] == "COPY"]) == ("python:3.12", [("COPY", ["data"])])
+    assert calls[0][1] == calls[3][1]["templateID"] and calls[0][1].startswith("tui-agent-case-")
+
+
+async def test_modal_builds_an_image_from_a_dockerfile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = list[tuple[str, Any]]()
+    monkeypatch.setitem(sys.modules, "modal", fake_modal((), calls))  # type: ignore[arg-type]
+    await ModalMachine(f"{tmp_path}/Dockerfile", "none", 600).start()
+    assert calls[0][1][1]["image"] == f"built {tmp_path}/Dockerfile in {tmp_path}"
+
+
 @pytest.mark.parametrize("machine", [ModalMachine("", "open", 600), E2BMachine("", "open", 600)])
 async def test_a_missing_sdk_is_said(machine, monkeypatch):
     monkeypatch.setitem(sys.modules, "modal", None)
