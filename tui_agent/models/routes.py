@@ -11,12 +11,13 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from tui_agent.config import providers
+from tui_agent.config.base_url import normalise_url
 from tui_agent.config.providers import CLIENTS, PROVIDERS, ClientName, Provider, key_variable
 from tui_agent.config.settings import ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.models import pricing
-from tui_agent.models.endpoint import Endpoint, normalise_url
+from tui_agent.models.endpoint import Endpoint
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.redaction.redactor import Redactor
 

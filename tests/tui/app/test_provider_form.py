@@ -133,6 +133,34 @@ async def test_a_fault_is_shown_at_its_line_and_enter_again_uses_the_values_all_
         assert models(driven) == [("deepseek/x", "")] and len(check.asked) == 1
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:89x", "127.0.0.1:8931127.0.0.1:8931", "me:word@h"])
+async def test_an_address_that_cannot_be_used_keeps_the_form_open_at_the_address(address: str) -> None:
+    check = Check()
+    async with open_app(golden("night_shift"), outside=check) as driven:
+        await open_form(driven, "http://")
+        await driven.type(address)
+        await driven.press("enter")
+        await driven.type("hand")
+        await driven.press("enter", "enter")
+        assert "http or https address. Example:" in driven.text() or "name or password" in driven.text()
+        assert any("› Address" in row for row in driven.rows()) and "use it anyway" not in driven.text()
+        await driven.press("enter", "enter", "enter")
+        assert "Save the key" in driven.text()
+        assert check.asked == [] and models(driven) == []
+
+
+async def test_values_that_the_program_refuses_without_a_request_are_not_used_anyway() -> None:
+    check = Check(2, "tui-agent: There is no provider 'antropic'. Did you mean anthropic?")
+    async with open_app(golden("night_shift"), outside=check) as driven:
+        await open_form(driven, "antropic/x")
+        await driven.press("enter")
+        await driven.until(lambda: "There is no provider 'antropic'." in driven.text())
+        assert any("› Model" in row for row in driven.rows()) and "use it anyway" not in driven.text()
+        await driven.press("enter", "enter", "enter")
+        await driven.until(lambda: len(check.asked) == 2)
+        assert models(driven) == []
+
+
 async def test_a_change_after_a_fault_is_tested_again() -> None:
     check = Check(5, json.dumps({"fault": "auth", "message": "The key was refused (401): no."}))
     async with open_app(golden("night_shift"), outside=check, environ={"DEEPSEEK_API_KEY": "k"}) as driven:
@@ -191,6 +219,7 @@ async def test_a_pasted_address_may_repeat_the_http_that_the_field_begins_with()
         driven.app.push_screen(form, given.append)
         await driven.until(lambda: "Save the key" in driven.text())
         await driven.type("http://127.0.0.1:8791/v1")
+        assert "http://127.0.0.1:8791/v1" in driven.text() and "http://http" not in driven.text()
         await driven.press("enter")
         await driven.type("hand")
         await driven.press("enter", "enter")

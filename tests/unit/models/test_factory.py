@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.clock import FakeClock
+from tui_agent.config.base_url import normalise_url
 from tui_agent.config.settings import ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.chat_completions import ChatCompletionsClient
-from tui_agent.models.endpoint import normalise_url
 from tui_agent.models.factory import ModelFactory
 from tui_agent.models.replay import RecordedAnswers, ReplayClient
 from tui_agent.models.responses import ResponsesClient

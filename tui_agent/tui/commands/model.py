@@ -167,6 +167,8 @@ async def _test_model(context: AppContext, form: ProviderForm, given: Provider) 
         kind, message, hint = (text_of(result, name) for name in ("fault", "message", "hint"))
         line = {"auth": KEY, "transport": ADDRESS, "timeout": ADDRESS}.get(kind, MODEL)
         fault = message if kind == "auth" else f"{message} {hint}"
+        if not result:
+            form.tested = None  # nothing was sent: the values cannot be used as they are
         form.show_fault(line, clean_line(fault).strip() or clean_line(beside_json(output)))
     else:
         form.answer = f"answers in {format_duration(number_of(result, 'seconds'))}"

@@ -10,7 +10,9 @@ from typing import ClassVar, Final
 
 from textual.strip import Strip
 
+from tui_agent.config.base_url import normalise_url
 from tui_agent.config.providers import PROVIDERS, key_variable
+from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.panes.model_discovery import pretty
@@ -172,10 +174,7 @@ class ProviderForm(Form[Provider | None]):
 
     @property
     def _address(self) -> str:
-        """The typed address. The field begins with `http://`, so a pasted address may have a second `http://`."""
-        address = self.fields[ADDRESS].text.strip()
-        rest = address.removeprefix("http://")
-        return rest if rest.startswith(("http://", "https://")) else address
+        return self.fields[ADDRESS].text.strip()
 
     @property
     def vendor(self) -> str:
@@ -215,7 +214,16 @@ class ProviderForm(Form[Provider | None]):
 
     def on_edit(self) -> None:
         self.fault, self.tested = "", None
+        self._drop_given_scheme()
         self.redraw()
+
+    def _drop_given_scheme(self) -> None:
+        """Remove the `http://` that the address field begins with, if the user types or pastes a whole URL after it."""
+        address = self.fields[ADDRESS]
+        rest = address.text.removeprefix("http://")
+        if rest != address.text and rest.startswith(("http://", "https://")):
+            address.cursor = max(0, address.cursor - len(address.text) + len(rest))
+            address.text = rest
 
     def go_on(self) -> None:
         """Go to the next line; on the last line, submit the form."""
@@ -241,8 +249,8 @@ class ProviderForm(Form[Provider | None]):
         address = self._address
         if not model:
             self.show_fault(MODEL, "Enter the name of a model.")
-        elif address and not address.startswith(("http://", "https://")):
-            self.show_fault(ADDRESS, "An address starts with http:// or https://.")
+        elif address_fault := _address_fault(address):
+            self.show_fault(ADDRESS, address_fault)
         elif " " in model or model.lower().startswith(_KEY_PREFIXES) or model.endswith("/"):
             text = "This is not a model's name: type provider/model, or a profile. Type the key in the field below."
             self.show_fault(MODEL, text)
@@ -256,3 +264,16 @@ class ProviderForm(Form[Provider | None]):
             self.fault, self.tested = "", given
             self.redraw()
             self._test(given)
+
+
+def _address_fault(address: str) -> str:
+    """Return why no request can be sent to a typed address; empty if it is usable, or if none was typed."""
+    if not address:
+        return ""
+    if not address.startswith(("http://", "https://")):
+        return "An address starts with http:// or https://."
+    try:
+        normalise_url(address)
+    except ConfigError as fault:
+        return str(fault)
+    return ""
