@@ -8,8 +8,9 @@ from tests.engine.harness import Bench, EchoTool, HeldTool, call, running, say
 from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.extensions import ChangedExtensions, Extensions
 from tui_agent.engine.tools.registry import ToolRegistry
+from tui_agent.ports.model import FinishChunk, TextChunk
 from tui_agent.protocol.commands import ReloadPlugins, SubmitPrompt
-from tui_agent.protocol.events.plugin import PluginLoaded
+from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.tool import ToolFinished
 
@@ -72,6 +73,37 @@ async def test_a_call_that_runs_ends_with_the_old_tool_and_the_next_request_has_
         < len(kinds) - kinds[::-1].index("iteration.started")
     )
     assert all(isinstance(end, ToolFinished) and end.status == "ok" for end in bench.results())
+
+
+async def test_plugins_saved_while_the_last_answer_is_written_are_used_once_the_turn_has_ended(
+    tmp_path: Path,
+) -> None:
+    asked, saved = anyio.Event(), anyio.Event()
+    failed = PluginFailed(plugin="mine", message="line 1: '(' was never closed")
+
+    def load() -> ChangedExtensions:
+        return ChangedExtensions(changed(bench, EchoTool("second")).extensions, (failed,))
+
+    async def hold() -> None:
+        asked.set()
+        await saved.wait()
+
+    answers = [[TextChunk("One."), hold, FinishChunk("stop")], say("Two.")]
+    async with running(tmp_path, answers, [EchoTool()], load_changed=load) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await asked.wait()
+        bench.submit(ReloadPlugins(automatic=True))
+        bench.submit(ReloadPlugins(automatic=True))
+        await anyio.wait_all_tasks_blocked()
+        assert "plugin.failed" not in bench.kinds()
+        saved.set()
+        await bench.until("plugin.failed")
+        kinds = bench.kinds()
+        assert kinds.index("turn.finished") < kinds.index("plugin.failed")
+        bench.submit(SubmitPrompt(text="again"))
+        await bench.until("turn.finished", 2)
+        offered = [[tool.name for tool in request.tools] for request in bench.model.requests]
+    assert offered == [["echo"], ["second"]] and bench.kinds().count("plugin.failed") == 1
 
 
 async def test_a_call_of_a_tool_that_was_unloaded_is_answered_not_run(tmp_path: Path) -> None:

@@ -53,10 +53,13 @@ class CurrentExtensions:
         self._waiting.append(changed)
 
     def take_over(self, recorder: Recorder) -> None:
-        """Replace the extensions by the waiting ones, if there are any, and record the changes."""
+        """Replace the extensions by the waiting ones, if there are any, and record each change once."""
         waiting, self._waiting = self._waiting, []
-        for changed in waiting:
-            self.value = changed.extensions
-            recorder.listeners = changed.extensions.listeners
-            for event in changed.events:
+        if not waiting:
+            return
+        self.value = waiting[-1].extensions
+        recorder.listeners = self.value.listeners
+        events = [event for changed in waiting for event in changed.events]
+        for index, event in enumerate(events):
+            if event not in events[index + 1 :]:
                 recorder.append(event)

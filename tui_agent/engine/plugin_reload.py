@@ -1,6 +1,6 @@
 """Reloads plugins whose files have changed."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import anyio
 from anyio import to_thread
@@ -16,16 +16,25 @@ class PluginReload:
     """Reloads the plugins of an engine. Programs that a changed plugin keeps running are ended."""
 
     def __init__(
-        self, parts: EngineParts, programs: ProgramKeeper, is_turn_running: Callable[[], bool]
+        self,
+        parts: EngineParts,
+        programs: ProgramKeeper,
+        is_turn_running: Callable[[], bool],
+        wait_for_turn: Callable[[], Awaitable[None]],
     ) -> None:
         self._parts = parts
         self._is_turn_running = is_turn_running
+        self._wait_for_turn = wait_for_turn
         self._programs = programs
         self._lock = anyio.Lock()
 
     async def run(self, command: ReloadPlugins) -> None:
-        """Load changed plugins. They replace the old plugins at once; if a turn runs, after the running iteration."""
+        """Load changed plugins. They replace the old plugins at once; if a turn runs, after the running iteration.
+
+        If that iteration is the turn's last one, they replace them when the turn has ended.
+        """
         if await self.load_for_later():
+            await self._wait_for_turn()
             if not self._is_turn_running():
                 self._parts.extensions.take_over(self._parts.recorder)
         elif not command.automatic:

@@ -67,7 +67,7 @@ class Turns:
         self._parts = parts
         self._states = states
         self._checkpointing = checkpointing
-        self.reload = PluginReload(parts, background.programs, lambda: self.is_running)
+        self.reload = PluginReload(parts, background.programs, lambda: self.is_running, self.wait_until_ended)
         asker = Asker(parts, states, answers)
         gate = Gate(parts, states, decisions, RestorableFiles(parts, checkpointing))
         self._runner = CallRunner(parts, ticker, asker, checkpointing, background, gate, self._delegates_for)
