@@ -21,6 +21,7 @@ from tui_agent.errors import BlobNotFound, EnvironmentFault, PluginError, StaleF
 from tui_agent.folds import actions
 from tui_agent.folds.actions import AnyAction, build_tool_calls
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.folds.text.charset import DecodedText, decode_text, encode_text
 from tui_agent.folds.text.control_sequences import strip_control_sequences
 from tui_agent.folds.text.glob import compile_path_pattern
 from tui_agent.folds.text.line_diff import LineDiff, diff_lines
@@ -351,6 +352,7 @@ __all__ = [
     "CommandAnswer",
     "Content",
     "CustomBlock",
+    "DecodedText",
     "DelegateReport",
     "DelegateTask",
     "Delegates",
@@ -438,7 +440,9 @@ __all__ = [
     "actions",
     "command",
     "compile_path_pattern",
+    "decode_text",
     "diff_lines",
+    "encode_text",
     "escape_unprintable",
     "format_bytes",
     "format_count",

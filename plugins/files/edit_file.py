@@ -12,6 +12,7 @@ from itertools import takewhile
 
 import tui_agent.plugin_api as api
 
+from .binary import describe_binary
 from .file_changes import (
     FileChange,
     compute_change,
@@ -20,7 +21,6 @@ from .file_changes import (
     write_change,
 )
 from .mismatch import explain_mismatch
-from .text import decode, describe_binary, encode
 
 MAX_BYTES = 20_000_000
 
@@ -92,7 +92,7 @@ async def _compute_edit(args: EditFileArgs, content: api.FileContent) -> tuple[F
 
 def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, list[int]]:
     """Return the file's new bytes, and the line numbers in the new text at which it changes."""
-    decoded = decode(content.data)
+    decoded = api.decode_text(content.data)
     if decoded is None:
         raise api.ToolError(
             f"{content.path} is not text ({describe_binary(content.data)}) and cannot be edited."
@@ -108,7 +108,7 @@ def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, 
             f"old_text occurs {len(matches)} times in {api.escape_unprintable(content.path)}: lines {_list_lines(lines, 20)}.",
             hint="Add surrounding lines until it is unique, or set replace_all=true.",
         )
-    data = encode(decoded, replace_matches(decoded.text, matches, args.new_text))
+    data = api.encode_text(decoded, replace_matches(decoded.text, matches, args.new_text))
     if data is None:
         raise api.ToolError(
             f"new_text contains a character that {content.path} ({decoded.note}) cannot encode."

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import tui_agent.plugin_api as api
 
-from .text import decode
-
 MAX_DIFF_BYTES = 4_000_000
 
 
@@ -33,7 +31,7 @@ async def compute_change(path: str, before: api.FileContent | None, data: bytes)
 
 def _diff(before: api.FileContent | None, data: bytes) -> api.LineDiff:
     old = b"" if before is None else before.data
-    old_text, new_text = decode(old), decode(data)
+    old_text, new_text = api.decode_text(old), api.decode_text(data)
     if old_text is None or new_text is None or len(old) + len(data) > MAX_DIFF_BYTES:
         return api.LineDiff("", data.count(b"\n"), old.count(b"\n"))
     return api.diff_lines(old_text.display_text, new_text.display_text)

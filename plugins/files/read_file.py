@@ -10,7 +10,7 @@ from pydantic import Field
 
 import tui_agent.plugin_api as api
 
-from .text import decode, describe_binary
+from .binary import describe_binary
 
 MAX_LINES = 2000
 MAX_CHARS = 50_000
@@ -133,7 +133,7 @@ class _Page:
 
 
 def _text_result(content: api.FileContent, args: ReadFileArgs, ctx: api.ToolContext) -> api.ToolResult:
-    decoded = decode(content.data)
+    decoded = api.decode_text(content.data)
     if decoded is None:
         raise api.ToolError(
             f"{content.path} is not text: {describe_binary(content.data)}, {api.format_bytes(len(content.data))}.",

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, shell, told, turn, write
 from tui_agent.protocol.commands import PlanRevert, Redo, RevertHunk, SubmitPrompt, Undo
@@ -194,10 +196,10 @@ async def test_the_hunk_of_a_created_file_removes_it_and_of_a_removed_one_brings
 
 async def test_secrets_binary_files_and_links_are_refused(tmp_path: Path) -> None:
     root = tmp_path / "workspace"
-    script = "printf 'x\\\\0y' > a.bin; echo other > keys.txt; rm t.txt; ln -s keys.txt t.txt; printf '\\\\351y\\\\n' > l.txt"
+    script = "printf 'x\\\\0y' > a.bin; echo other > keys.txt; rm t.txt; ln -s keys.txt t.txt; printf 'ee\\\\351y\\\\n' > l.txt"
     async with told(tmp_path, shell(script), say("Done.")) as bench:
         (root / "a.bin").write_bytes(b"x\0")
-        (root / "l.txt").write_bytes(b"\xe8x\n")
+        (root / "l.txt").write_bytes("éé".encode() + b"\xe8x\n")
         (root / "keys.txt").write_text("password = 'hunter2hunter2xyzQ9'\nghp_" + "a1B2" * 9 + "\n")
         (root / "t.txt").write_text("text\n")
         await turn(bench, "go")
@@ -205,13 +207,28 @@ async def test_secrets_binary_files_and_links_are_refused(tmp_path: Path) -> Non
             path: (await reject(bench, hunk(bench, 0, path)))[0]
             for path in ("a.bin", "keys.txt", "l.txt", "t.txt")
         }
-    inexact = "cannot be reverted in part: these lines hold a secret or are not UTF-8 text."
+    inexact = "cannot be reverted in part: these lines hold a secret or are not text."
     assert reasons == {
         "a.bin": "a.bin cannot be reverted in part: binary file.",
         "keys.txt": f"keys.txt {inexact}",
         "l.txt": f"l.txt {inexact}",
         "t.txt": "t.txt is a link.",
     }
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "latin-1"])
+async def test_a_hunk_of_a_file_in_another_encoding_is_reverted_in_that_encoding(
+    tmp_path: Path, codec: str
+) -> None:
+    old, new = OLD.replace("line 2\n", "wörld\n"), NEW.replace("line 2\n", "wörld\n")
+    octal = "".join(f"\\\\{byte:03o}" for byte in new.encode(codec))
+    async with told(tmp_path, shell(f"printf '{octal}' > a.txt"), say("Done.")) as bench:
+        place(tmp_path).write_bytes(old.encode(codec))
+        await turn(bench, "go")
+        assert place(tmp_path).read_bytes() == new.encode(codec)
+        await go(bench, hunk(bench, 0))
+        await go(bench, hunk(bench, 1))
+        assert place(tmp_path).read_bytes() == old.encode(codec)
 
 
 async def test_no_hunk_is_reverted_while_a_turn_runs(tmp_path: Path) -> None:

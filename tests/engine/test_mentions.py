@@ -214,6 +214,13 @@ async def test_a_name_that_was_not_looked_up_to_the_end_is_told_and_a_file_that_
     assert missing.note == "file not found"
 
 
+async def test_a_link_whose_target_is_missing_is_named_whatever_its_name(workspace: Path) -> None:
+    (workspace / "dangling").symlink_to("nowhere")
+    [mention] = await resolve_mentions("see @dangling", _sources(workspace, 20_000))
+    assert (mention.reference, mention.kind) == ("dangling", "missing")
+    assert mention.note == "the target of this link does not exist"
+
+
 async def test_no_more_names_are_looked_up_than_there_is_time_for_and_that_is_told_once(
     workspace: Path,
 ) -> None:

@@ -18,6 +18,7 @@ from tui_agent.context.mention_parser import MentionCandidate, MentionedPath, fi
 from tui_agent.context.priorities import divide_evenly
 from tui_agent.errors import EnvironmentFault, ToolError
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.text.charset import decode_text
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
 from tui_agent.ports.knowledge import FindSymbol, SymbolLocation
 from tui_agent.ports.tool_servers import ResourceContent
@@ -150,12 +151,16 @@ async def _look_up(place: MentionCandidate, sources: Sources, names: _NameBudget
 
 
 async def _find_path(path: str, sources: Sources) -> FileInfo | None:
+    """Return the file or folder at `path`, or None. Raises `EnvironmentFault` if it is a link to nothing."""
     info = await sources.env.stat(path)
     if info is None and _UNTYPED in path:
         info = await _find_by_shown_name(path, sources.env)
     if info is None or info.kind != "link":
         return info
-    return await sources.env.stat(sources.env.resolve(path))
+    target = await sources.env.stat(sources.env.resolve(path))
+    if target is None:
+        raise EnvironmentFault("the target of this link does not exist")
+    return target
 
 
 async def _find_by_shown_name(path: str, env: Environment) -> FileInfo | None:
@@ -259,7 +264,7 @@ def _file_lookup(reading: MentionedPath, content: FileContent) -> _Lookup:
     mention = Mention(
         reference=reading.given, kind="file", path=content.path, sha256=content.digest, size=len(content.data)
     )
-    decoded = _decode(content.data)
+    decoded = decode_text(content.data)
     if decoded is None:
         head = content.data[:HEX_BYTES].hex(" ")
         note = f"binary, {format_count(len(content.data), 'byte')}; only its beginning is shown"
@@ -267,7 +272,8 @@ def _file_lookup(reading: MentionedPath, content: FileContent) -> _Lookup:
         return _Lookup(
             _with_tokens(mention.model_copy(update={"truncated": True, "note": "binary", "text": text}))
         )
-    lines, note = _split_lines(decoded[0]), decoded[1]
+    lines = _split_lines(decoded.display_text)
+    note = f"[{decoded.note}]" if decoded.note else ""
     if reading.first_line > max(len(lines), 1):
         problem = f"it has only {format_count(len(lines), 'line')}"
         return _Lookup(mention.model_copy(update={"kind": "missing", "note": problem}))
@@ -380,7 +386,7 @@ async def _read_definitions(
             content = await sources.env.read(definition_place.path)
         except EnvironmentFault:
             continue  # the file has just been deleted; another definition may still exist
-        lines = _split_lines((_decode(content.data) or ("", ""))[0])
+        lines = _split_lines(content.text)
         last = min(
             definition_place.last_line or end_of(lines, definition_place.line),
             definition_place.line + SYMBOL_LINES - 1,
@@ -422,23 +428,6 @@ def _symbol_mention(
 def _split_lines(text: str) -> list[str]:
     lines = text.split("\n")
     return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
-
-
-def _decode(data: bytes) -> tuple[str, str] | None:
-    """Return the text as `read_file` shows it, and a note on its encoding. Return None for binary data."""
-    for bom, codec in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
-        if data.startswith(bom):
-            return data[len(bom) :].decode(codec, "replace"), ""
-    if b"\0" in data[:8192]:
-        return None
-    try:
-        return data.decode(), ""
-    except UnicodeDecodeError:
-        escaped = data.decode("utf-8", "surrogateescape")
-    invalid = sum("\udc80" <= char <= "\udcff" for char in escaped)
-    if invalid > sum(char > "\x7f" for char in escaped) - invalid:
-        return data.decode("latin-1"), "[Latin-1]"
-    return data.decode("utf-8", "replace"), "[UTF-8 with invalid bytes]"
 
 
 def _with_tokens(mention: Mention) -> Mention:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.text.charset import show_text
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.unicode_text import list_first
 
@@ -207,8 +208,8 @@ class FileContent:
 
     @property
     def text(self) -> str:
-        """The content as text. Bytes that are not UTF-8 are replaced."""
-        return self.data.decode("utf-8", "replace")
+        """The content as text, as read_file shows it: UTF-8, UTF-16, UTF-32 or Latin-1. Other bytes are replaced."""
+        return show_text(self.data)
 
 
 class Environment(Protocol):

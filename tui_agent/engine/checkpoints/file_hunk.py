@@ -1,18 +1,19 @@
 """Reverting of one hunk of a recorded change in the current content of the file.
 
-Invariant: lines that differ from the record are never changed. A hunk that was stored inexactly (redacted, or not
-UTF-8) is never reverted.
+Invariant: lines that differ from the record are never changed. A hunk that was stored inexactly (redacted, or with bytes
+that cannot be decoded) is never reverted.
 """
 
 from tui_agent.errors import BlobNotFound, UsageError
 from tui_agent.folds.comparison.files import diff_contents
 from tui_agent.folds.session.changed_files import ChangedFile
+from tui_agent.folds.text.charset import decode_text, encode_text
 from tui_agent.folds.text.hunks import first_line, hunk_sides, revert_hunk, split_hunks
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol.commands import RevertHunk
 
 _INEXACT = ("[redacted: ", "\ufffd")
-"""Marks in lines that were stored inexactly because they contain a secret or are not UTF-8."""
+"""Marks in lines that were stored inexactly because they contain a secret or bytes that cannot be decoded."""
 
 
 def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
@@ -32,7 +33,7 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
     hunk = hunks[command.hunk]
     if any(mark in line for line in hunk_sides(hunk)[0] for mark in _INEXACT):
         raise UsageError(
-            f"{command.path} cannot be reverted in part: these lines hold a secret or are not UTF-8 text.",
+            f"{command.path} cannot be reverted in part: these lines hold a secret or are not text.",
             hint="/revert restores the whole file.",
         )
     return hunk
@@ -49,10 +50,19 @@ def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> by
         raise UsageError(f"{path} no longer exists.", hint="Nothing was reverted.")
     if current is not None and command.after is None:
         raise UsageError(f"{path} exists again.", hint="Nothing was reverted. Your file is kept.")
-    text = revert_hunk((current or b"").decode("utf-8", "surrogateescape"), hunk)
-    if text is None:
+    decoded = decode_text(current or b"")
+    text = None if decoded is None else revert_hunk(decoded.text, hunk)
+    if decoded is None or text is None:
         raise UsageError(
             f"{path} was changed after this edit, at or near line {first_line(hunk)}.",
             hint="Nothing was reverted. Your version is kept.",
         )
-    return None if command.before is None and not text else text.encode("utf-8", "surrogateescape")
+    if command.before is None and not text:
+        return None
+    reverted = encode_text(decoded, text)
+    if reverted is None:
+        raise UsageError(
+            f"{path} ({decoded.note}) cannot encode a character of the earlier lines.",
+            hint="/revert restores the whole file.",
+        )
+    return reverted

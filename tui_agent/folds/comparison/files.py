@@ -10,6 +10,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import ChangedFile, FilesChanged
 from tui_agent.folds.session.checkpoints import PathChange
+from tui_agent.folds.text.charset import decode_text
 from tui_agent.folds.text.line_diff import LineDiff, diff_lines
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged
@@ -71,18 +72,20 @@ def diff_contents(
     before, after = (b"" if digest is None else text(digest) for digest in (file.before, file.after))
     if before is None or after is None:
         return None, "content not stored"
-    if b"\0" in before or b"\0" in after:
+    old, new = decode_text(before), decode_text(after)
+    if old is None or new is None:
         return None, "binary file"
     if max(len(before), len(after)) > MAX_DIFF_BYTES:
         return None, "too large to compare"
-    diff = diff_lines(clean(before.decode("utf-8", "replace")), clean(after.decode("utf-8", "replace")))
-    return diff, "" if diff.text else _describe_empty_diff(file)
+    diff = diff_lines(clean(old.display_text), clean(new.display_text))
+    return diff, "" if diff.text else _describe_empty_diff(file, same_bytes=before == after)
 
 
-def _describe_empty_diff(file: ChangedFile | FileChanged | PathChange) -> str:
+def _describe_empty_diff(file: ChangedFile | FileChanged | PathChange, *, same_bytes: bool) -> str:
     if file.disk_sha256_before is None:
         return "created, empty"
     if file.disk_sha256_after is None:
         return "removed, was empty"
-    is_same_file = file.disk_sha256_before == file.disk_sha256_after
-    return "only its permissions changed" if is_same_file else "only secrets changed, which are not stored"
+    if file.disk_sha256_before == file.disk_sha256_after:
+        return "only its permissions changed"
+    return "only secrets changed, which are not stored" if same_bytes else "only its encoding changed"

@@ -39,6 +39,26 @@ def hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
     return sides
 
 
+def drop_line_end_returns(diff: str) -> str:
+    """Return the diff of a file with Windows line ends (CR LF) without their carriage returns.
+
+    If only some lines of the diff end with a carriage return, all stay, because line ends are part of the change.
+    """
+    if "\r\n" not in diff:
+        return diff
+    lines = diff.split("\n")
+    ended = [
+        index
+        for index, (line, following) in enumerate(pairwise(lines))
+        if line[:1] in (" ", "+", "-") and following != NO_NEWLINE
+    ]
+    if not all(lines[index].endswith("\r") for index in ended):
+        return diff
+    for index in ended:
+        lines[index] = lines[index].removesuffix("\r")
+    return "\n".join(lines)
+
+
 def revert_hunk(text: str, hunk: str) -> str | None:
     """Return `text` with one hunk reverted.
 

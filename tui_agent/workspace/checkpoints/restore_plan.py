@@ -15,6 +15,8 @@ from anyio.to_thread import run_sync
 
 from tui_agent.errors import CheckpointError
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.text.charset import decode_text
+from tui_agent.folds.text.line_diff import split_lines
 from tui_agent.ports.checkpoint import CHANGED_BY_YOU, RestoreAction, RestorePlan
 from tui_agent.workspace.checkpoints.change_detection import unsaveable_reason
 from tui_agent.workspace.checkpoints.commit import REVERTED
@@ -211,9 +213,10 @@ def _describe_operation(
 
 def count_changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
     """Return the numbers of added and removed lines, ignoring the order of lines; (0, 0) for binary files."""
-    if b"\0" in before or b"\0" in after:
+    decoded_before, decoded_after = decode_text(before), decode_text(after)
+    if decoded_before is None or decoded_after is None:
         return 0, 0
-    old, new = Counter(before.splitlines()), Counter(after.splitlines())
+    old, new = Counter(split_lines(decoded_before.text)), Counter(split_lines(decoded_after.text))
     return (new - old).total(), (old - new).total()
 
 

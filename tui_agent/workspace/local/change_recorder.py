@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from anyio import to_thread
 
 from tui_agent.errors import StaleFile
+from tui_agent.folds.text.charset import decode_text
 from tui_agent.folds.text.line_diff import count_changes
 from tui_agent.ports.environment import (
     Environment,
@@ -125,8 +126,9 @@ def file_changed(
 
 def count_lines(before: bytes, after: bytes) -> tuple[int, int]:
     """Return the numbers of added and removed lines; (0, 0) if `before` or `after` is binary."""
-    if b"\0" in before[:8192] or b"\0" in after[:8192]:
+    old, new = decode_text(before), decode_text(after)
+    if old is None or new is None:
         return 0, 0
     if len(before) + len(after) > MAX_COMPARE_BYTES:
-        return after.count(b"\n"), before.count(b"\n")
-    return count_changes(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+        return new.text.count("\n"), old.text.count("\n")
+    return count_changes(old.text, new.text)

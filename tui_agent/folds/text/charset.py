@@ -1,13 +1,16 @@
 """Decoding and encoding of text files, and detection of binary files.
 
-Invariant: `encode(decode(data), decode(data).text)` equals `data`.
+Invariant: `encode_text(decode_text(data), decode_text(data).text)` equals `data`.
 """
 
 import codecs
-from dataclasses import dataclass
+from typing import Final
 
-SNIFF_BYTES = 8192
-_BOMS = (
+from tui_agent.fast_dataclass import dataclass
+
+SNIFF_BYTES: Final = 8192
+"""Content with a NUL in this many first bytes, and without a byte order mark, is binary."""
+_BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -36,11 +39,13 @@ class DecodedText:
 
     @property
     def display_text(self) -> str:
-        """The text for the screen and the model, in which bytes that cannot be decoded are shown as `?`."""
-        return self.text.encode("utf-8", "replace").decode() if self.errors != "strict" else self.text
+        """The text for the screen and the model, in which bytes that cannot be decoded are shown as `\ufffd`."""
+        if self.errors == "strict":
+            return self.text
+        return self.text.encode(self.codec, self.errors).decode(self.codec, "replace")
 
 
-def decode(data: bytes) -> DecodedText | None:
+def decode_text(data: bytes) -> DecodedText | None:
     """Decode a file's content; return None if the content is binary."""
     for bom, codec in _BOMS:
         if data.startswith(bom):
@@ -61,7 +66,7 @@ def decode(data: bytes) -> DecodedText | None:
     return DecodedText(escaped, errors="surrogateescape")
 
 
-def encode(decoded: DecodedText, text: str) -> bytes | None:
+def encode_text(decoded: DecodedText, text: str) -> bytes | None:
     """Encode `text` with the encoding of `decoded`; return None if the encoding lacks a character."""
     try:
         return decoded.bom + text.encode(decoded.codec, decoded.errors)
@@ -69,16 +74,7 @@ def encode(decoded: DecodedText, text: str) -> bytes | None:
         return None
 
 
-def describe_binary(data: bytes) -> str:
-    """Return the type of binary content by its first bytes, such as `a zip archive`."""
-    for magic, words in (
-        (b"\x7fELF", "an ELF program"),
-        (b"%PDF", "a PDF"),
-        (b"PK\x03\x04", "a zip archive"),
-        (b"\x1f\x8b", "gzip data"),
-        (b"SQLite format 3", "an SQLite database"),
-        (b"\xca\xfe\xba\xbe", "Java or Mach-O code"),
-    ):
-        if data.startswith(magic):
-            return words
-    return "binary data"
+def show_text(data: bytes) -> str:
+    """Return a file's content as `decode_text` decodes it; in binary content, bytes that are not UTF-8 are replaced."""
+    decoded = decode_text(data)
+    return data.decode("utf-8", "replace") if decoded is None else decoded.display_text
