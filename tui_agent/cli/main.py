@@ -174,7 +174,7 @@ def format_error(error: BaseException) -> str:
     elif isinstance(error, OSError) and exit_codes.is_place_fault(error):
         text = f"{error.filename} cannot be used: {error.strerror}. Check its permissions and its parent folders."
     else:
-        text = f"Unexpected {type(error).__name__}: {error}. For details, run the command again with --debug."
+        text = f"Unexpected {type(error).__name__}: {str(error).rstrip('.')}. For details, run the command again with --debug."
     return "tui-agent: " + " ".join(replace_invisible(text, " ", "").split())
 
 

@@ -192,6 +192,30 @@ async def test_a_folded_paste_is_opened_edited_and_folded_again_by_undo() -> Non
         assert isinstance(command, SubmitPrompt) and command.text == f"see x{PASTE}"
 
 
+@pytest.mark.parametrize("lines", [6, 8, 30])
+async def test_a_text_that_has_a_scrollbar_is_undone_and_redone(lines: int) -> None:
+    text = "".join(f"{number}\n" for number in range(lines))
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        editor = driven.app.prompt.editor
+        editor.put_text("before")
+        editor.history.checkpoint()
+        editor.put_text(text)
+        await driven.settle()
+        await driven.press("ctrl+z")
+        await driven.settle()
+        assert editor.text == "before"
+        editor.action_redo()
+        await driven.settle()
+        assert editor.text == text
+        editor.put_text("")
+        await driven.settle()
+        editor.action_undo()
+        await driven.settle()
+        editor.action_redo()
+        await driven.settle()
+        assert editor.text == ""
+
+
 async def test_a_final_new_line_of_a_paste_is_no_line_of_its_own() -> None:
     async with open_app(golden("night_shift")) as driven:
         driven.app.prompt.editor.paste(PASTE + "\n")

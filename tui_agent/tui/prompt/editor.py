@@ -12,6 +12,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.geometry import Offset
 from textual.message import Message
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
@@ -290,6 +291,15 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
                 (TextArea.action_cursor_down if choice else TextArea.action_cursor_up)(self)
             return True
         return False
+
+    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
+        """Scroll to the cursor, unless it is past the end of the text.
+
+        Textual calls this method in the middle of an undo: the text is shorter already, the cursor has not moved yet.
+        """
+        if self.cursor_location[0] >= self.document.line_count:
+            return Offset(0, 0)
+        return super().scroll_cursor_visible(center, animate)
 
     @property
     def paste_at_cursor(self) -> tuple[int, int] | None:
