@@ -7,7 +7,7 @@ from tests.stubs.story import called, delta, finished, responded, started, tool_
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.sessions_story import Programs, told
 from tests.tui.app.test_start import empty_session
-from tui_agent.errors import SessionLocked
+from tui_agent.errors import SessionLocked, StoreError
 from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import (
     CommandBase,
@@ -21,6 +21,7 @@ from tui_agent.protocol.commands import (
     SetEffort,
     SetModel,
     SetPolicy,
+    SubmitPrompt,
     Unqueue,
 )
 from tui_agent.protocol.display import TerminalBlock
@@ -222,6 +223,25 @@ async def test_the_end_of_the_engine_is_said_with_the_way_back() -> None:
         while not driven.app.notice.display:
             await driven.pilot.pause(0.01)
         assert "The engine stopped." in driven.text() and "engine ended" in driven.text()
+
+
+async def test_a_session_that_could_not_be_opened_again_is_opened_by_the_next_message() -> None:
+    full = StoreError("run.started could not be stored: no space is left.", hint="Free some space.")
+    sessions = [FakeSession(failure=full), FakeSession(golden("night_shift"))]
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.spawn = lambda options: sessions.pop(0)
+        driven.session.end()
+        await driven.until(lambda: "The engine stopped." in driven.text())
+        await driven.type("x1")
+        await driven.press("enter")
+        await driven.until(lambda: "no space is left" in driven.text())
+        assert driven.app.prompt.editor.text == "x1"
+        assert "engine ended  send a message to open the session again" in driven.text()
+        [second] = sessions
+        await driven.press("enter")
+        await driven.until(lambda: second.submitted)
+        [command] = second.submitted
+        assert isinstance(command, SubmitPrompt) and command.text == "x1"
 
 
 async def test_diff_compares_the_content_before_and_after() -> None:

@@ -210,7 +210,7 @@ class PaneUpdater:
     def _stopped_status(self) -> StatusView | None:
         """Return the status to show if the engine has ended or could not store an event; otherwise None."""
         host = self._host
-        if host.session is not None and host.session.is_closed and not host.sessions.under_way:
+        if host.sessions.must_reopen and not host.sessions.under_way:
             return StatusView("failed", "engine ended", "send a message to open the session again")
         if host.halted_at == host.views.seq:
             return StatusView("failed", "not stored", "free some disk space, then send a message")

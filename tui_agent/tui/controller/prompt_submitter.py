@@ -94,14 +94,14 @@ class PromptSubmitter:
 
     def _send_message(self, message: Prompt.Submitted) -> bool:
         text = message.text.strip("\n")
-        if self._host.session is None:
-            self._host.submit(SubmitPrompt(text=text))
-            return False
-        if self._host.session.is_closed:
+        if self._host.sessions.must_reopen:
             self._host.app.waiting_intents.append(message)
             self._remember(text)
             self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")
             return True
+        if self._host.session is None:
+            self._host.submit(SubmitPrompt(text=text))
+            return False
         if not self._host.has_model:
             self._host.app.say("Choose a model first. Your message stays here.", "warning")
             self._host.act("model")

@@ -233,7 +233,7 @@ class SessionController:
 
     def submit(self, command: Command) -> None:
         """Submit a command to the engine."""
-        if self.session is not None and self.session.is_closed:
+        if self.sessions.must_reopen:
             self.app.say("The engine stopped. Send a message to open the session again.", "warning")
             return
         if self.session is None:

@@ -49,6 +49,8 @@ class SessionSwitcher:
         self._whole: BackgroundFold | None = None
         self.under_way = True
         """True while a session is being opened; messages wait for it."""
+        self._is_lost = False
+        """True if the session on the screen could not be opened again after its engine had ended."""
 
     async def open(self, options: SessionOptions, *, with_draft: bool = False) -> bool:
         """Close the open session and open another one; return False if the other session could not be opened.
@@ -77,6 +79,12 @@ class SessionSwitcher:
         if not self._send_waiting():
             self._host.questions.ask_again()
         return True
+
+    @property
+    def must_reopen(self) -> bool:
+        """True if the session on the screen has no engine; the next message opens it again."""
+        session = self._host.session
+        return self._is_lost if session is None else session.is_closed
 
     async def _may_leave(self) -> bool:
         """Return True if no work of the open session is running, or if the user agrees that this work stops."""
@@ -125,7 +133,7 @@ class SessionSwitcher:
             return fault
         first = first or await self._views_of_end(session, opened.last_seq)
         await self._close_session("switched")
-        self._whole = whole
+        self._whole, self._is_lost = whole, False
         self._host.session, self._host.submitter.under_way = session, False
         self._host.folder = Path(opened.folder)
         self._host.app.session_id = session.id
@@ -230,9 +238,10 @@ class SessionSwitcher:
         """Reopen the open session in a new engine process."""
         self.under_way = True
         is_stored = await asyncio.to_thread(is_session_stored, self._host.folder)
-        session_id = self._host.session.id if self._host.session is not None and is_stored else None
+        session_id = self._host.app.session_id if is_stored else None
         options = self.same_settings()
         await self._close_session("switched")
+        self._is_lost = True
         await self.open(replace(options, session=session_id))
 
     def same_settings(self) -> SessionOptions:
@@ -257,7 +266,7 @@ class SessionSwitcher:
         self._host.chat.remove_preview()
         self._return_unsent()
         is_locked, is_on_page = isinstance(fault, SessionLocked), False
-        if self._host.session is not None:
+        if self._host.session is not None or self._is_lost:
             self._host.panes.show_status()
         else:
             has_config = self._host.config is not None

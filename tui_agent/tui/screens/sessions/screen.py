@@ -159,7 +159,7 @@ class SessionsScreen(SessionsPage):
             )
         else:
             self.leave()
-            if row.id != self.context.app.session_id:
+            if row.id != self.context.app.session_id or self.context.sessions.must_reopen:
                 self.context.act("open_session", row.id)
 
     @property
