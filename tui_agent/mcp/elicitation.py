@@ -4,9 +4,11 @@ Invariant: a question is declined if no call is running or no user can answer, a
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 import anyio
 import mcp_types as types
@@ -19,6 +21,17 @@ MAX_FIELDS = 20
 MAX_MESSAGE_CHARS = 1_000
 DECLINE = "Decline"
 LEAVE_OUT = "Leave it out"
+_FORMATS: Final = {
+    "email": ("an e-mail address, such as name@example.com", re.compile(r"[^@\s]++@[^@\s]++")),
+    "uri": ("an address, such as https://example.com", re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:\S++")),
+    "date": ("a date, such as 2026-01-31", re.compile(r"\d{4}-\d\d-\d\d")),
+    "date-time": (
+        "a date and time, such as 2026-01-31T09:30:00Z",
+        re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d++)?(?:[Zz]|[+-]\d\d:\d\d)"),
+    ),
+}
+"""The formats of a text field: what the user must enter, and a pattern that the text must match."""
+_ANY_TEXT = re.compile(r"(?s).*+")
 Value = str | int | float | bool | list[str] | None
 
 
@@ -95,25 +108,57 @@ async def _ask_field(
 ) -> dict[str, Value] | None:
     """Ask for the value of one field, and return the value by the field's name.
 
-    Return an empty mapping if the user leaves the field out, and None if the user declines the question.
+    A value that the field's schema does not allow is asked for again. Return an empty mapping if the user leaves the
+    field out, and None if the user declines the question.
     """
     about = clean_line(str(schema.get("description") or schema.get("title") or ""))
     question = f"{said}\n{clean_line(name, 80)}{': ' + about if about else ''}"
-    choices = _choices(schema)
+    choices, fault = _choices(schema), ""
     others = (DECLINE,) if is_required else (LEAVE_OUT, DECLINE)
-    answer = await ask(question, (*map(clean_line, choices), *others), "choice" if choices else "text")
-    if answer.choice is not None and answer.choice < len(choices):
-        return {name: answer.choice == 0 if schema.get("type") == "boolean" else choices[answer.choice]}
-    text = answer.text.strip()
-    if text.casefold() == LEAVE_OUT.casefold() and not is_required:
-        return {}
-    if choices or not text or text.casefold() == DECLINE.casefold():
-        return None
+    while True:
+        options = (*map(clean_line, choices), *others)
+        answer = await ask(f"{question}\n{fault}".rstrip(), options, "choice" if choices else "text")
+        if answer.choice is not None and answer.choice < len(choices):
+            return {name: answer.choice == 0 if schema.get("type") == "boolean" else choices[answer.choice]}
+        text = answer.text.strip()
+        if text.casefold() == LEAVE_OUT.casefold() and not is_required:
+            return {}
+        if choices or not text or text.casefold() == DECLINE.casefold():
+            return None
+        value = _parse_value(text, schema.get("type"))
+        fault = _describe_fault(value, schema)
+        if not fault:
+            return {name: value}
+
+
+def _parse_value(text: str, kind: object) -> Value:
     try:
-        kind = schema.get("type")
-        return {name: int(text) if kind == "integer" else float(text) if kind == "number" else text}
+        return int(text) if kind == "integer" else float(text) if kind == "number" else text
     except ValueError:
-        return {name: text}  # the server will report what is wrong with the text
+        return text
+
+
+def _describe_fault(value: Value, schema: Mapping[str, object]) -> str:
+    """Return what the user must enter if a field's schema does not allow the value; empty if it does."""
+    kind = schema.get("type")
+    if isinstance(value, int | float) and math.isfinite(value):
+        return _describe_range(value, schema.get("minimum"), schema.get("maximum"), "")
+    if kind in ("integer", "number"):
+        return "Enter a whole number." if kind == "integer" else "Enter a number."
+    if not isinstance(value, str):
+        return ""
+    wanted, pattern = _FORMATS.get(str(schema.get("format")), ("", _ANY_TEXT))
+    if not pattern.fullmatch(value):
+        return f"Enter {wanted}."
+    return _describe_range(len(value), schema.get("minLength"), schema.get("maxLength"), " characters")
+
+
+def _describe_range(number: float, lowest: object, highest: object, unit: str) -> str:
+    if isinstance(lowest, int | float) and number < lowest:
+        return f"Enter at least {lowest}{unit}."
+    if isinstance(highest, int | float) and number > highest:
+        return f"Enter at most {highest}{unit}."
+    return ""
 
 
 def _choices(schema: Mapping[str, object]) -> Sequence[str]:

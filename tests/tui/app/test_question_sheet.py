@@ -62,6 +62,10 @@ async def test_a_question_for_a_text_begins_in_the_field_and_its_options_are_abo
         async with open_app(golden("night_shift")) as driven:
             await ask_question(driven, question)
             assert "Leave it out" in driven.text() and "In your own words" not in driven.text()
+            assert driven.text().count("1  Leave it out") == 1  # in the chat only
+            await driven.press("up")
+            assert driven.text().count("1  Leave it out") == 2
+            await driven.press("down")
             await driven.press(*keys)
             [answer] = driven.session.submitted
             assert isinstance(answer, AnswerQuestion) and (answer.answer, answer.choice) == answered

@@ -12,11 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import mcp_types as types
 import pytest
 
 from tests.stubs.memory_blobs import MemoryBlobs
 from tui_agent.errors import ConfigError, ToolError
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.mcp.elicitation import Elicitation
 from tui_agent.mcp.prompts import PromptCommand
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
@@ -419,6 +421,38 @@ async def test_a_field_is_left_out_or_the_question_declined_by_choice_or_by_name
         ).content
     assert isinstance(answered, TextContent) and json.loads(str(answered.text)) == result
     assert not list(left)
+
+
+@pytest.mark.parametrize(
+    ("schema", "wrong", "fault", "right"),
+    [
+        ({"type": "string", "format": "email"}, "1", "Enter an e-mail address, such as", "a@b.org"),
+        ({"type": "string", "format": "uri"}, "example", "Enter an address, such as", "http://x"),
+        ({"type": "string", "format": "date"}, "1.2.2026", "Enter a date, such as", "2026-02-01"),
+        ({"type": "string", "minLength": 2}, "a", "Enter at least 2 characters.", "ab"),
+        ({"type": "integer", "maximum": 9}, "10", "Enter at most 9.", 9),
+        ({"type": "integer"}, "3.5", "Enter a whole number.", 3),
+        ({"type": "number", "minimum": 0.5}, "nan", "Enter a number.", 0.5),
+        ({"type": "string", "format": 7, "minLength": "x"}, "", "", "any text"),
+    ],
+)
+async def test_a_value_that_the_schema_of_its_field_does_not_allow_is_asked_for_again(
+    schema: dict[str, object], wrong: str, fault: str, right: object
+) -> None:
+    asked: list[str] = []
+    answers = iter([Answer(None, wrong)] * bool(wrong) + [Answer(None, str(right))])
+
+    async def ask(question: str, options: Sequence[str], form: str) -> Answer:
+        asked.append(question)
+        return next(answers)
+
+    wanted = {"type": "object", "properties": {"a": schema}}
+    params = types.ElicitRequestFormParams(message="Who?", requested_schema=wanted)
+    questions = Elicitation("good")
+    with questions.during_call(ask, 5):
+        result = await questions.answer(params)
+    assert (result.action, result.content) == ("accept", {"a": right})
+    assert len(asked) == 1 + bool(wrong) and fault in asked[-1] and "Enter" not in asked[0]
 
 
 async def test_a_call_without_an_answer_ends_at_the_time_limit(tmp_path: Path) -> None:

@@ -109,8 +109,9 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
 
     def _option_rows(self, width: int, number: int, option: str) -> list[Strip]:
         pen = self.choice_pen(number)
-        key = self.key_map.key_of("answer_number", number) or " "
-        first = [pen.mark, pen.part(key, "accent", bold=True), pen.part("  ")]
+        # While the user types an answer, a digit is a part of it.
+        key = "" if self.on_words else self.key_map.key_of("answer_number", number)
+        first = [pen.mark, pen.part(key or " ", "accent", bold=True), pen.part("  ")]
         return pen.hanging_rows(
             width, first, wrap(clean(option), max(8, width - 6)), pen.style(bold=pen.chosen)
         )
