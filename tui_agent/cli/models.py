@@ -28,7 +28,9 @@ examples:
 HEADS = ("name", "provider", "model", "window", "$/M in", "$/M out")
 QUESTION = "Answer with the one word: ready"
 MAX_TOKENS = 64
-PATIENCE_S = 60.0
+PATIENCE_S = 25.0
+"""Maximum seconds to wait for the answer to the question; less than the app waits for this program."""
+_SLOW_HINT = "The server may still be loading the model: try again. Otherwise check its address."
 
 
 def configure(parser: Parser) -> None:
@@ -154,7 +156,7 @@ async def ask(client: ModelClient, info: ModelInfo) -> tuple[str, Usage]:
                             raise NoAnswer(fault.kind, _describe_fault(info.profile, fault), hint=fault.hint)
     except TimeoutError as error:
         message = f"{info.profile} did not answer within {PATIENCE_S:.0f} s."
-        raise NoAnswer("timeout", message, hint="Check the profile's base_url.") from error
+        raise NoAnswer("timeout", message, hint=_SLOW_HINT) from error
     finally:
         await client.aclose()
     if not finished:

@@ -4,17 +4,19 @@ Invariant: a call never blocks the event loop or touches the terminal; it return
 """
 
 import asyncio
+import contextlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tui_agent.config.options import SessionOptions
 
-PATIENCE_S = 30.0
+PATIENCE_S: Final = 30.0
+"""Maximum seconds that a child process may run."""
 JsonRow: TypeAlias = dict[str, JsonValue]
 RowT = TypeVar("RowT")
 
@@ -52,13 +54,18 @@ class CommandLine:
         try:
             output, _ = await asyncio.wait_for(child.communicate(), PATIENCE_S)
         except asyncio.CancelledError:
-            child.kill()
+            _kill(child)
             raise
         except TimeoutError:
-            child.kill()
+            _kill(child)
             await child.wait()
-            return 1, f"tui-agent {' '.join(words)} did not end within {PATIENCE_S:.0f} s."
+            return 1, f"tui-agent {' '.join(words[:2])} did not end within {PATIENCE_S:.0f} s."
         return child.returncode or 0, output.decode("utf-8", "replace")
+
+
+def _kill(child: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it has just ended
+        child.kill()
 
 
 def place(options: SessionOptions, folder: str) -> list[str]:

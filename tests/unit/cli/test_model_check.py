@@ -3,12 +3,15 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import anyio
 import pytest
 
+from tui_agent.cli import models
 from tui_agent.cli.models import NoAnswer, ask
 from tui_agent.models.faults import from_status
 from tui_agent.ports.model import ModelChunk, ModelFault, ModelRequest
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.tui import cli_client
 
 INFO = ModelInfo(profile="openai/x", provider="openai-chat", model="x")
 
@@ -45,3 +48,28 @@ async def test_a_refusal_is_named_in_plain_words(status: int, message: str, kind
     with pytest.raises(NoAnswer) as refused:
         await ask(Refusing(from_status(status, message, {}, now=0.0)), INFO)
     assert (refused.value.kind, refused.value.message) == (kind, said)
+
+
+class Silent(Refusing):
+    """A client whose provider never answers."""
+
+    def __init__(self) -> None:
+        pass
+
+    @asynccontextmanager
+    async def stream(self, request: ModelRequest) -> AsyncIterator[AsyncIterator[ModelChunk]]:
+        await anyio.sleep_forever()
+        yield  # type: ignore[misc]
+
+
+async def test_a_model_that_does_not_answer_is_reported_before_the_app_gives_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert models.PATIENCE_S + 4 < cli_client.PATIENCE_S
+    monkeypatch.setattr(models, "PATIENCE_S", 0.01)
+    with pytest.raises(NoAnswer) as silent:
+        await ask(Silent(), INFO)
+    assert silent.value.kind == "timeout" and silent.value.message.startswith(
+        "openai/x did not answer within"
+    )
+    assert "may still be loading the model" in silent.value.hint
