@@ -1,17 +1,21 @@
-"""Files named in a question: typed paths, paths in compiler output and stack traces, and dotted modules.
+"""Files named in a question: typed paths, paths in compiler output and stack traces, dotted modules, and code names.
 
-Invariant: all functions are pure. At most `MOST_NAMES` words are looked up, and at most `MOST` files are returned. A
-name that could mean many files is ignored.
+Invariant: all functions are pure. At most `MOST_NAMES` typed names and `MAX_WORDS` other words are looked up, and at
+most `MOST` files are returned. A name that could mean many files is ignored.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
-from tui_agent.context.repomap.path_kinds import first_name
+from tui_agent.context.repomap.path_kinds import first_name, kind_of
+from tui_agent.folds.text.word_forms import find_words
 
 MOST = 8
 MOST_NAMES = 200
+MOST_CODE_NAMES, MAX_WORDS = 3, 2_000
+"""Maximum number of code names that are taken for files, and of words in which they are searched."""
 MOST_ALIKE = 5
 """Maximum number of files that one name may mean. A name that could mean more files is ignored."""
 _NAME = re.compile(
@@ -25,6 +29,8 @@ _LINE = re.compile(r"(?P<path>.*?[^:])(?::|#L)(?P<line>\d{1,7})(?:\b.*)?$")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:[.$][A-Za-z_]\w*)+")
 _PLAIN = re.compile(r"[A-Z][a-z]+\.js")
 """Matches product names that look like file names, such as Node.js."""
+_FIRST_PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+"""Matches the first word of a code name, such as `use` in `useQuery` and `URL` in `URLBuilder`."""
 _PACKAGES = ("__init__", "index", "mod", "lib")
 _LEAST_OF_MODULE = 2
 _LEAST_OF_PROSE = 3
@@ -51,7 +57,9 @@ def find_named_files(text: str, alike: Alike) -> list[NamedFile]:
     """
     frames = [_find_path(match["path"], alike, int(match["line"])) for match in _FRAME.finditer(text)]
     mentions: dict[str, NamedFile] = {}
-    for number, group in enumerate([*_typed_names(_FRAME.sub(" ", text), alike), *reversed(frames)]):
+    typed = [*_typed_names(_FRAME.sub(" ", text), alike), *reversed(frames)]
+    code_names = islice(_files_of_code_names(text, alike), MOST_CODE_NAMES)
+    for number, group in enumerate([*typed, *code_names]):
         for mention in group:
             known = mentions.setdefault(mention.path, mention._replace(name=number))
             if not known.line:
@@ -69,6 +77,26 @@ def _typed_names(text: str, alike: Alike) -> Iterator[list[NamedFile]]:
         )
         if match["quoted"] or marked or _looks_like_path(word):
             yield _find_name(word, alike, marked=marked)
+
+
+def _files_of_code_names(text: str, alike: Alike) -> Iterator[list[NamedFile]]:
+    """Yield the files that are called like a code name, e.g. useQuery.ts and use_query.rs for `useQuery`."""
+    for word in islice(dict.fromkeys(find_words(text)), MAX_WORDS):
+        match = _FIRST_PART.match(word)
+        if match is not None and match.end() < len(word):
+            plain = _plain(word)
+            paths = [
+                path
+                for first in dict.fromkeys((plain, match[0].lower()))
+                for path in alike(first)
+                if _plain(_stem(_base(path))) == plain and not kind_of(path)
+            ]
+            if 0 < len(paths) <= MOST_ALIKE:
+                yield [NamedFile(path) for path in paths]
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
 
 
 def _looks_like_path(word: str) -> bool:

@@ -23,7 +23,7 @@ _TITLE = re.compile(
 _SCOPE = re.compile(r"[\w.-]{2,}")
 MAX_QUERY = 20_000
 MAX_TERMS = 48
-IDENTIFIER_WEIGHT = 3.0
+IDENTIFIER_WEIGHT = 2.0
 NUMBERED_WEIGHT = 0.5
 """Weight of a name joined with its number, e.g. `utf8`. The name without the number has its own weight."""
 _DIGITS = "0123456789"

@@ -6,11 +6,10 @@ file to the next.
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
-from math import sqrt
 from operator import attrgetter
 
 from tui_agent.context.repomap.graph import unpack_edges
-from tui_agent.context.repomap.path_kinds import first_name, kind_of
+from tui_agent.context.repomap.path_kinds import kind_of
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.ranking import Ranked
 from tui_agent.context.repomap.snapshot import Snapshot
@@ -21,11 +20,9 @@ FIRM, FIRST, SEEDS = 4, 10, 8
 The first `FIRM` files keep their place. The first `FIRST` places are open to files of any kind. Files related to the
 first `SEEDS` files are added.
 """
-LINK_SHARE, NAME_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3, 0.3
+LINK_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3
 UNEQUAL = 0.5
 """Factor for the score of a related file that is a test, a document, foreign code or a settings file."""
-MOST_NAMESAKES, MOST_ALIKE = 20, 100
-_SHORT = 2
 _SCORE = attrgetter("score")
 
 
@@ -57,7 +54,7 @@ def find_related(order: Sequence[Ranked], index: Snapshot, hidden: Collection[st
     """Return the files that are related to the best matches, each with a score."""
     scores: dict[str, float] = {}
     for seed in order[:SEEDS]:
-        for path, share in (*_linked_files(seed.path, index), *_same_named_files(seed.path, index)):
+        for path, share in _linked_files(seed.path, index):
             if path != seed.path and path not in hidden:
                 factor = UNEQUAL if kind_of(path) else 1.0
                 scores[path] = scores.get(path, 0.0) + seed.score * share * factor
@@ -75,20 +72,6 @@ def _linked_files(path: str, index: Snapshot) -> list[tuple[str, float]]:
             if row_id in index.paths
         ]
     return links
-
-
-def _same_named_files(path: str, index: Snapshot) -> list[tuple[str, float]]:
-    """Return files whose names start with the same word as the name of `path`, except tests and documents.
-
-    Returns an empty list if the word is short or very common.
-    """
-    alike = index.namesakes(path)
-    if len(first_name(path)) <= _SHORT or len(alike) > MOST_ALIKE:
-        return []
-    others = [other for other in alike if other != path and not kind_of(other)]
-    return (
-        [(other, NAME_SHARE / sqrt(len(others))) for other in others] if len(others) <= MOST_NAMESAKES else []
-    )
 
 
 def _raise_score(file: Ranked, kin: float, past: float) -> Ranked:

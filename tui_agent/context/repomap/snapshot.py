@@ -12,7 +12,7 @@ from math import log
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.graph import unpack_edges
 from tui_agent.context.repomap.index_db import IndexFile, KnownFile, SimilarCommit
-from tui_agent.context.repomap.path_kinds import by_first_name, first_name
+from tui_agent.context.repomap.path_kinds import by_first_name
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
@@ -57,10 +57,6 @@ class Snapshot:
             found = [entry.path for entry in entries if entry.path in text or entry.path not in known]
             self._listed = entries, found
         return self._listed[1]
-
-    def namesakes(self, path: str) -> Sequence[str]:
-        """Return the files whose names start with the same word as the name of `path`. The result includes `path`."""
-        return self._names.get(first_name(path), ())
 
     def files_with_first_name(self, first: str) -> Sequence[str]:
         """Return all files whose names start with the word `first`, including files that have no words in the index."""

@@ -10,7 +10,8 @@ from tui_agent.context.repomap.repository_map import RepoMap
 
 PATHS = """setup.py src/_pytest/config/__init__.py src/_pytest/config/findpaths.py src/_pytest/assertion/rewrite.py
 testing/test_config.py Makefile src/main/java/org/foo/Bar.java lib/node.js tokio/src/sync/mpsc/mod.rs app/[id]/page.tsx
-src/and/or.py a/utils.py b/utils.py .github/workflows/ci.yml docs/README.md pkg/server.go src/json/decoder.py""".split()  # noqa: SIM905
+src/and/or.py a/utils.py b/utils.py .github/workflows/ci.yml docs/README.md pkg/server.go src/json/decoder.py
+src/use-query.ts src/use_query.rs src/useQuery.test.ts src/URLBuilder.java""".split()  # noqa: SIM905
 FIND = "src/_pytest/config/findpaths.py"
 PYTHON = """Traceback (most recent call last):
   File "/home/x/venv/lib/python3.11/site-packages/_pytest/config/__init__.py", line 12, in main
@@ -44,6 +45,9 @@ def alike(paths: list[str] = PATHS) -> Alike:
         ("app/[id]/page.tsx:3:5 - error", [("app/[id]/page.tsx", 3)]),
         ("/proj/pkg/server.go:123 +0x1b", [("pkg/server.go", 123)]),
         ("utils.py", [("a/utils.py", 0), ("b/utils.py", 0)]),
+        ("`useQuery()` fails", [("src/use-query.ts", 0), ("src/use_query.rs", 0)]),
+        ("pass `use_query` on", [("src/use-query.ts", 0), ("src/use_query.rs", 0)]),
+        ("URLBuilder#build and use query", [("src/URLBuilder.java", 0)]),
         ("the Makefile and readme.md", [("Makefile", 0), ("docs/README.md", 0)]),
         (JAVA, [("src/main/java/org/foo/Bar.java", 17)]),
         (PYTHON, [("src/_pytest/assertion/rewrite.py", 77), ("src/_pytest/config/__init__.py", 12)]),
@@ -83,6 +87,7 @@ def test_a_bare_word_in_quotes_names_a_file_only_when_it_is_all_that_is_quoted()
 def test_a_name_that_many_files_bear_names_none_and_a_list_of_files_ends() -> None:
     paths = [f"part{n}/model.py" for n in range(30)]
     assert find_named_files("model.py", alike(paths)) == []
+    assert find_named_files("OrderModel", alike([f"part{n}/OrderModel.java" for n in range(30)])) == []
     assert [one.path for one in find_named_files(" ".join(paths), alike(paths))] == paths[:MOST]
 
 

@@ -136,19 +136,6 @@ def test_what_the_first_files_speak_of_comes_before_files_with_a_stray_word(make
     assert order.index("shop/money.py") < 10
 
 
-def test_files_of_one_first_name_stand_near_each_other(make: Make) -> None:
-    strays = {f"lib/stray{n}.py": "# page\n" + "filler = 1\n" * 40 for n in range(12)}
-    files = {
-        "site/page.go": "func renderPage() {}\n// page page page footer\n",
-        "resources/page_meta.go": "type Meta struct {}\n",
-        "resources/page_test.go": "func TestMeta() {}\n",
-    }
-    order = make(files | strays | OTHERS).order("the page's footer is rendered twice")
-    assert order[0] == "site/page.go"
-    assert order.index("resources/page_meta.go") < 10
-    assert order.index("resources/page_test.go") > order.index("resources/page_meta.go")
-
-
 def test_the_first_files_are_those_of_the_words_and_scores_never_rise(make: Make) -> None:
     files = {f"lib/part{n}.py": f"from lib.hub import HubOfAll\nsale = {n}\n" for n in range(9)}
     files["lib/hub.py"] = "class HubOfAll: ...\n"
