@@ -38,7 +38,7 @@ class Snippet:
 class SearchResult:
     """The result of a search in the notes: snippets, the best first.
 
-    `notes` is the number of all notes, `skipped` the number of notes not searched.
+    `notes` is the number of all notes; `skipped` is the number of notes not searched.
     """
 
     snippets: tuple[Snippet, ...]

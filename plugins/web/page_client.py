@@ -33,7 +33,7 @@ HEADERS = {
 class Page:
     """A response of a server.
 
-    `address` is the address of the response, `moved_to` the target of a redirect to another host, and `is_cut` is True
+    `address` is the address of the response; `moved_to` is the target of a redirect to another host, and `is_cut` is True
     if the page is longer than `body`.
     """
 

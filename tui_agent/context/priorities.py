@@ -29,7 +29,7 @@ class FittedText:
 class SummaryBlock:
     """A block of a summary, such as the task or the changed files. Sizes are in characters.
 
-    `needs` is the size of the shortest form without loss, and `share` the guaranteed fraction of the summary. `what`
+    `needs` is the size of the shortest form without loss, and `share` is the guaranteed fraction of the summary. `what`
     names a required block for the user. `own` is True if the block contains the user's words.
     """
 

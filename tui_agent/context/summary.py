@@ -58,7 +58,7 @@ _TRIES: Final = 5
 class CutText:
     """A text that was shortened because there was no room.
 
-    `what` describes the text for the user. `whole` is the full text, and `chars` the number of characters that are
+    `what` describes the text for the user. `whole` is the full text, and `chars` is the number of characters that are
     left.
     """
 

@@ -46,8 +46,8 @@ class FixedContent:
 class SummaryRoom:
     """Limits of a summary.
 
-    `room` is its maximum and `preferred` its preferred number of characters; `story` is the number for the story, and
-    `tokens` the maximum of tokens. `cut` is True if required content does not fit.
+    `room` is the maximum number of characters, and `preferred` is the preferred number; `story` is the number for the story, and
+    `tokens` is the maximum of tokens. `cut` is True if required content does not fit.
     """
 
     room: int
@@ -63,7 +63,7 @@ class SummaryRoom:
         """Compute the limits of a summary in a window of `window` tokens.
 
         `last` is the maximum tokens of a request full of user messages. `needs` is the number of characters of required
-        content, and `own` the part of it that is the user's words. `share` is the preferred fraction of the window for
+        content, and `own` is the part of it that is the user's words. `share` is the preferred fraction of the window for
         the request. `per_char` is the number of tokens per character.
         """
         window_chars = window / per_char

@@ -267,7 +267,7 @@ def _read_script(script: Path) -> "Script":
 def _default_max_output(known: int, window: int) -> int:
     """Return the output limit in tokens for a model whose profile sets none.
 
-    `known` is the model's own limit, and `window` its context window; 0 means unknown.
+    `known` is the model's own limit, and `window` is its context window; 0 means unknown.
     """
     limit = min(known or DEFAULT_MAX_OUTPUT, MAX_OUTPUT_CAP)
     return min(limit, window // SHARE_OF_WINDOW) if window else limit

@@ -60,7 +60,7 @@ _set_attribute = object.__setattr__  # frozen models refuse the plain `setattr`
 class BlobText(FrozenModel):
     """A text that is too long for a log line and is stored in the session's blob folder.
 
-    `blob_sha256` is the hex SHA-256 of the UTF-8 bytes, and `size` the number of these bytes. `preview` is the first
+    `blob_sha256` is the hex SHA-256 of the UTF-8 bytes, and `size` is the number of these bytes. `preview` is the first
     part of the text, at most 1,024 characters.
     """
 

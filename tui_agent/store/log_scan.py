@@ -27,7 +27,7 @@ _REQUEST_ENDS = (b'{"kind":"model.responded",', b'{"kind":"model.failed",')
 class Survey:
     """The result of checking the checksums of a log's lines.
 
-    `good_end` is the offset after the last intact line, `lines` the number of lines before it, and `bad_lines` the
+    `good_end` is the offset after the last intact line; `lines` is the number of lines before it, and `bad_lines` are the
     numbers (from 1) of the damaged lines among them. `version` is a version of the log format that this release cannot
     read, if any intact line has one.
     """

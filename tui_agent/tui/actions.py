@@ -30,7 +30,7 @@ for everything that scrolls by pages, and `field` for every input field opened o
 class Action(NamedTuple):
     """An action of the user.
 
-    `keys` are Textual key names. `footer` is the word for the action in the footer, and `rank` its order there (0: not
+    `keys` are Textual key names. `footer` is the word for the action in the footer, and `rank` is its order there (0: not
     shown). An action with `ground` set changes what a running turn relies on, so it is refused until the turn ends. In
     `args`, words in capitals stand for values that the user types.
     """

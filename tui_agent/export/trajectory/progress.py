@@ -29,7 +29,7 @@ circle { fill: var(--line); }
 class ProgressPoint:
     """Test counts after a part that ran tests, summed over the newest run of each test command so far.
 
-    `command` is the newest test command; `commands` counts the test commands so far, `solved` those whose newest run
+    `command` is the newest test command; `commands` counts the test commands so far; `solved` counts those whose newest run
     passed.
     """
 

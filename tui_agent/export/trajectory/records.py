@@ -81,7 +81,7 @@ class PartRecord(FrozenModel):
     `session_id` is the session that recorded the part; for a part that a fork inherited, it is the fork's parent.
     `agent_id` is `main` or the id of a delegate. `item_type` is the verb of a call (`edit`, `run`); for other parts it
     is `message`, `reasoning` or `patch`. `content` is the full text; for the result of a call, it is the text that the
-    model got. `tool_output` is the tool's own JSON, and `tool_error` the text of a failed call. The first part of an
+    model got. `tool_output` is the tool's own JSON, and `tool_error` is the text of a failed call. The first part of an
     answer has the answer's `token_usage` and `cost_usd`. The first part of a turn has its `turn_user_message`.
     `abandoned` is True if the part is not on the current branch.
     """

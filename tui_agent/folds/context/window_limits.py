@@ -29,7 +29,7 @@ _ANNOUNCED_CHANGE: Final = 0.15
 class InferredWindow:
     """The known limits of one model's window, in tokens.
 
-    `accepted` is the largest accepted request and `refused` the smallest refused request (0: none). `stated` is the
+    `accepted` is the largest accepted request and `refused` is the smallest refused request (0: none). `stated` is the
     window including the answer, as stated by the provider (0: not stated).
     """
 

@@ -22,7 +22,7 @@ class ChangedFile:
     """A file that the session changed `changes` times.
 
     Line counts are totals of all changes, without reverted hunks. `before` is the stored content before the first
-    change, `after` the stored content after the newest change. `disk_sha256_before` and `disk_sha256_after` are the hex
+    change; `after` is the stored content after the newest change. `disk_sha256_before` and `disk_sha256_after` are the hex
     SHA-256 of the file itself at those times. `mode_changed` is True if the file's permissions changed.
     """
 

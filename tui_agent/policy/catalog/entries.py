@@ -33,7 +33,7 @@ class TableFault(ValueError):
 class Entry:
     """The catalog entry of a program or subcommand.
 
-    `name` is its full name ("git log"), and `place` its source file ("programs/git/log.toml").
+    `name` is its full name ("git log"), and `place` is its source file ("programs/git/log.toml").
 
     `options` maps each spelling to its option, including the options of the entry that this entry is `like`; all
     spellings of one option map to the same object. `family` has the name of this entry, then the name of the entry that

@@ -145,7 +145,7 @@ class FileJudge:
     ) -> Judgement:
         """Return a judgement with the profile's verdict, or `rule` if there is one and the profile does not deny.
 
-        `what` is the end of the judgement's id, `why` the reason for asking or denying, and `risk` the sentence for
+        `what` is the end of the judgement's id; `why` is the reason for asking or denying, and `risk` is the sentence for
         the approval.
         """
         policy = self.facts.policy

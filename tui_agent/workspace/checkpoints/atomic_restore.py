@@ -77,7 +77,7 @@ FileIdentity = tuple[int, int, int]
 class Move:
     """One file operation of a restore, on one path.
 
-    `staged` is the number of the new file in the staging folder, `identity` that file's identity. `old_bits` are the
+    `staged` is the number of the new file in the staging folder; `identity` is that file's identity. `old_bits` are the
     permission bits before the operation.
     """
 

@@ -123,7 +123,7 @@ async def _drain(stream: ByteReceiveStream, into: bytearray) -> None:
 
 
 class Git:
-    """Runs git on one checkpoint store. `folder` is the store, `workspace` the folder with the user's files."""
+    """Runs git on one checkpoint store. `folder` is the store; `workspace` is the folder with the user's files."""
 
     def __init__(self, program: str, folder: Path, workspace: Path, run: RunProgram = run_program) -> None:
         self.folder = folder

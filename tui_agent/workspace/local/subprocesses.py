@@ -38,7 +38,7 @@ _FINAL_OUTPUT_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to start. `folder` is a descriptor of the working folder, `cwd` its name for messages."""
+    """A program to start. `folder` is a descriptor of the working folder; `cwd` is its name for messages."""
 
     argv: tuple[str, ...]
     folder: int

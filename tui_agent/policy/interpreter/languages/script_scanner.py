@@ -22,7 +22,7 @@ class UnreadError(Exception):
 class ScriptScanner(ABC):
     """A scanner for one script of sed, awk, jq or printf; a subclass reads the script token by token.
 
-    `language` is the name of the language's table in `words.toml`, and `_words` the content of that table.
+    `language` is the name of the language's table in `words.toml`, and `_words` is the content of that table.
     """
 
     language: ClassVar[str]
