@@ -1,10 +1,14 @@
 """What a move in time leaves in the log: one event for each thing that happened, and none for what did not."""
 
+import hashlib
 from pathlib import Path
 
 from tests.engine.harness import Bench, say
-from tests.engine.test_rewind import files, go, said, told, turn, write
+from tests.engine.test_rewind import files, go, said, shell, told, turn, write
+from tui_agent.folds.base import current_branch
+from tui_agent.folds.comparison.files import net_file_changes
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, SetPolicy, Undo
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import (
     CheckpointPlanned,
@@ -15,6 +19,7 @@ from tui_agent.protocol.events.files import (
 )
 from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved, SettingsChanged
 from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.store.log_reader import read_records
 
 
 async def kinds(bench: Bench, command: Undo | Redo | Revert) -> list[Payload]:
@@ -192,3 +197,30 @@ async def test_a_plan_is_told_and_one_without_a_checkpoint_says_why(tmp_path: Pa
         assert [
             (one.path, one.operation, one.added, one.removed, one.conflict) for one in second.changes
         ] == [("a.txt", "remove", 0, 1, "")]
+
+
+def shown_change(bench: Bench, tmp_path: Path) -> tuple[int, int]:
+    """Return the lines that /diff adds and removes in the only changed file, whose newest content is on the disk."""
+    records = read_records(bench.recorder._log.folder)
+    events = [record for record in current_branch(records) if isinstance(record, Envelope)]
+    (change,) = net_file_changes(events, bench.recorder._log.blobs.find)
+    disk = (tmp_path / "workspace" / change.path).read_bytes()
+    assert change.after == hashlib.sha256(disk).hexdigest()
+    return change.added, change.removed
+
+
+async def test_a_line_of_the_users_that_stays_after_an_undo_is_still_counted(tmp_path: Path) -> None:
+    path = tmp_path / "workspace" / "a.txt"
+    answers = [write("a.txt", "a\\nb\\nc\\n"), say("A."), shell("echo d >> a.txt"), say("B.")]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "first")
+        path.write_text("a\nb\nc\nmine\n")
+        await turn(bench, "second")
+        assert shown_change(bench, tmp_path) == (5, 0)
+        await go(bench, Undo())
+        assert path.read_text() == "a\nb\nc\nmine\n"
+        assert shown_change(bench, tmp_path) == (4, 0)
+        await go(bench, Redo())
+        assert shown_change(bench, tmp_path) == (5, 0)
+        await go(bench, Undo())
+        assert shown_change(bench, tmp_path) == (4, 0)

@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from tui_agent.engine.recorder import Recorder
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.branches import is_on_branch, stretches
+from tui_agent.folds.session.branches import is_on_branch, last_shared, stretches
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -36,8 +36,7 @@ async def find_reverted_paths(recorder: Recorder, to_seq: int) -> RevertedPaths:
         for move in moves
     ):
         return RevertedPaths()
-    shared = [min(a.last, b.last) for a, b in zip(current, target, strict=False) if a.first == b.first]
-    after = max(shared, default=-1)
+    after = last_shared(current, target)
     return await to_thread.run_sync(lambda: _sort_paths(recorder.records_after(after), to_seq))
 
 

@@ -14,13 +14,19 @@ from anyio import to_thread
 from tui_agent.engine.checkpoints.attribution import file_changed_event
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.checkpoints.file_hunk import content_without, find_hunk
+from tui_agent.engine.checkpoints.remaining_changes import (
+    FileRecords,
+    find_remaining_changes,
+    read_file_records,
+    read_newest,
+)
 from tui_agent.engine.checkpoints.reverted_hunks import find_reverted_paths
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.open_calls import TURN_ENDED_FIRST, close_calls, close_requests
 from tui_agent.engine.settings import record_setting
-from tui_agent.errors import CheckpointError, UsageError
+from tui_agent.errors import UsageError
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.folds.session.branches import Reason, is_on_branch, stretches
+from tui_agent.folds.session.branches import Reason, is_on_branch, last_shared, stretches
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.checkpoint import CHANGED_BY_YOU, Checkpoints, RestorePlan, RestoreResult
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, RevertHunk, Undo
@@ -130,13 +136,16 @@ class Rewind:
             await self._recorder.fold_branch_at(target.to_seq)
         close_calls(self._recorder, why=TURN_ENDED_FIRST)
         restored, start = None, self._recorder.state.seq
-        if target.files and self._checkpointing.store is not None and target.checkpoint:
+        moves = self._recorder.branches.moves
+        shared = last_shared(stretches(moves, start), stretches(moves, target.to_seq))
+        store = self._checkpointing.store if target.files and target.checkpoint else None
+        if store is not None:
             await self._checkpointing.checkpoint_workspace()
             start = self._recorder.state.seq
-            store = self._checkpointing.store
             named = tuple(path for path in target.overwrite if not path.endswith("/"))
             plan = await self._plan(store, target.checkpoint, target.to_seq, named)
             restored = await self._restore(store, target, plan)
+        left = await self._file_records(shared) if target.conversation and store is not None else None
         if target.conversation:
             self._move(target, files=restored is not None, from_seq=self._recorder.state.seq)
         elif restored is not None and restored[1].paths:
@@ -144,7 +153,20 @@ class Rewind:
         if restored is not None:
             self._record_restored(target, *restored)
         self._record_checkpoint(previous_commit)
+        if store is not None and left is not None:
+            kept = () if restored is None else restored[1].kept_paths
+            await self._record_remaining_changes(store, left, shared, kept)
         await self._recorder.commit()
+
+    async def _record_remaining_changes(
+        self, store: Checkpoints, left: FileRecords, shared: int, kept: Sequence[str]
+    ) -> None:
+        present = await self._file_records(shared)
+        for change in await find_remaining_changes(store, self._blobs, left, present, kept):
+            self._recorder.append(change)
+
+    async def _file_records(self, after: int) -> FileRecords:
+        return await to_thread.run_sync(lambda: read_file_records(self._recorder.records_after(after)))
 
     async def revert_hunk(self, command: RevertHunk) -> None:
         """Revert one hunk of a file.
@@ -158,7 +180,9 @@ class Rewind:
         close_calls(recorder, why=TURN_ENDED_FIRST)
         await self._checkpointing.checkpoint_workspace()
         previous_commit = recorder.state.commit
-        content = await to_thread.run_sync(content_without, command, hunk, await _read(store, command.path))
+        content = await to_thread.run_sync(
+            content_without, command, hunk, await read_newest(store, command.path)
+        )
         commit = await store.save_version(command.path, content)
         start = recorder.state.seq
         target = Target(start, "hunk", True, True, commit, ())
@@ -377,11 +401,3 @@ def _removed_paths(plan: RestorePlan) -> set[str]:
 
 def _generated_paths(plan: RestorePlan) -> set[str]:
     return {act.path for act in plan.actions if act.folder}
-
-
-async def _read(store: Checkpoints, path: str) -> bytes | None:
-    """Return a file's content in the newest checkpoint; None if the checkpoint does not contain the file."""
-    try:
-        return await store.read_file(store.head, path)
-    except CheckpointError:
-        return None

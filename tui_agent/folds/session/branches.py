@@ -83,6 +83,13 @@ def is_on_branch(seq: int, branch: Sequence[Stretch]) -> bool:
     return any(seq in stretch for stretch in branch)
 
 
+def last_shared(one: Sequence[Stretch], other: Sequence[Stretch]) -> int:
+    """Return the last event that two branches share; -1 if they share none."""
+    return max(
+        (min(a.last, b.last) for a, b in zip(one, other, strict=False) if a.first == b.first), default=-1
+    )
+
+
 @dataclass(slots=True)
 class BranchesState:
     """The complete state of `Branches`, for a snapshot.
