@@ -27,7 +27,7 @@ from tui_agent.store.session_summary import SessionSummary, summarise_session
 
 OnStale: TypeAlias = Callable[[], None]
 INDEX_FILE = "index.sqlite"
-VERSION = 7
+VERSION = 8
 BUSY_MS = 2_000
 MIN_SESSIONS = 50
 """Minimum number of sessions for which listing sessions creates an index."""

@@ -25,8 +25,8 @@ CREATE TABLE sessions (
   number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, place INTEGER NOT NULL, started REAL NOT NULL,
   updated REAL NOT NULL, title TEXT NOT NULL, events INTEGER NOT NULL, size_bytes INTEGER NOT NULL,
   is_damaged INTEGER NOT NULL, is_other_version INTEGER NOT NULL, outcome TEXT NOT NULL, model TEXT NOT NULL,
-  parent TEXT NOT NULL, forked_at INTEGER, stats_turns INTEGER, stats_cost_usd REAL, stats_title TEXT,
-  stats_model TEXT, stats_workspace TEXT, stats_read_to INTEGER,
+  parent TEXT NOT NULL, forked_at INTEGER, last_seq INTEGER NOT NULL, stats_turns INTEGER, stats_cost_usd REAL, stats_title TEXT,
+  stats_model TEXT, stats_workspace TEXT, stats_lines INTEGER, stats_read_to INTEGER,
   stamp TEXT NOT NULL, file INTEGER NOT NULL, read_to INTEGER NOT NULL DEFAULT 0, ends BLOB NOT NULL DEFAULT x'');
 CREATE TABLE places (number INTEGER PRIMARY KEY, workspace TEXT NOT NULL UNIQUE);
 CREATE TABLE texts (
@@ -36,7 +36,7 @@ CREATE VIRTUAL TABLE words USING fts5 (text, place, prefix = '2 3', tokenize = '
 """
 _SUMMARY_FIELDS = (
     "started", "updated", "title", "events", "size_bytes", "is_damaged", "is_other_version", "outcome", "model", "parent",
-    "forked_at",
+    "forked_at", "last_seq",
 )  # fmt: skip
 _STATS_FIELDS = tuple(field.name for field in fields(SessionStats))
 _STORED = ("place", "stamp", "file", *_SUMMARY_FIELDS, *(f"stats_{name}" for name in _STATS_FIELDS))

@@ -65,9 +65,9 @@ _IN_TURN = (b"iteration.", b"user.message")
 
 @dataclass(frozen=True, slots=True)
 class SessionStats:
-    """Counts of the first `read_to` bytes of a session's log. `cost_usd` is None if no price was known.
+    """Counts of the first `read_to` bytes of a session's log. They have `lines` lines.
 
-    `workspace` is the folder that the session moved to or was forked into; empty if the session stayed in its first
+    `cost_usd` is None if no price was known. `workspace` is the folder that the session moved to or was forked into; empty if the session stayed in its first
     folder.
     """
 
@@ -76,6 +76,7 @@ class SessionStats:
     title: str = ""
     model: str = ""
     workspace: str = ""
+    lines: int = 0
     read_to: int = 0
 
 
@@ -110,7 +111,8 @@ def count_lines(piece: bytes, previous: SessionStats, blobs: BlobStore) -> Sessi
     model = next(
         (name for line in reversed(model_lines) if (name := _read_model(line, blobs))), previous.model
     )
-    return SessionStats(turns, cost, title, model, workspace, previous.read_to + size)
+    lines = previous.lines + piece.count(b"\n")
+    return SessionStats(turns, cost, title, model, workspace, lines, previous.read_to + size)
 
 
 def count_log(

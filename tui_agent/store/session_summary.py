@@ -58,6 +58,8 @@ class SessionSummary:
     model: str = ""
     parent: str = ""
     forked_at: int | None = None
+    last_seq: int = -1
+    """The number of the newest event. A fork lacks some lower numbers: events that its parent has undone."""
 
     @property
     def state(self) -> str:
@@ -97,7 +99,8 @@ def summarise_session(folder: Path, known: SessionStats | None = None) -> Sessio
         started=foreign_record.time if foreign_record else (start.time if start else 0.0),
         updated=last.time if last else (start.time if start else 0.0),
         title=counts.title or title,
-        events=last.seq + 1 if last else 0,
+        events=_count_events(folder, last, sums, is_fork=origin is not None),
+        last_seq=last.seq if last else -1,
         is_locked=is_locked(folder / "lock"),
         size_bytes=size,
         is_damaged=not isinstance(first, Envelope) and foreign_record is None,
@@ -146,6 +149,19 @@ def _find_workspace(path: Path) -> str:
     environments = _search_backwards(path, EnvStarted)
     roots = (environment.root for environment in environments)
     return next(chain(started, roots), "")
+
+
+def _count_events(folder: Path, last: Record | None, sums: SessionStats | None, *, is_fork: bool) -> int:
+    """Return the number of events in a session's history.
+
+    Events that a fork does not inherit are not counted. For a long log that was not counted yet, this is the highest
+    possible number.
+    """
+    if sums is None:
+        return last.seq + 1 if last else 0
+    parents = load_lineage(folder).ancestors if is_fork else ()
+    inherited = parents[-1].stretches or () if parents else ()
+    return sum(stretch.last - stretch.first + 1 for stretch in inherited) + sums.lines
 
 
 def _first_event(folder: Path) -> Envelope | None:

@@ -22,6 +22,7 @@ def told(number: int, title: str, folder: str, age: float, **rest: object) -> di
         "updated": NOW - age,
         "title": title,
         "events": 369,
+        "last_seq": 368,
         "turns": 3,
         "cost_usd": 0.097,
         "outcome": "done",

@@ -228,6 +228,18 @@ async def test_the_list_is_filtered_by_a_path_a_turn_or_what_became_of_a_message
         assert {item.group for item in picker.matches} == {"Turn 1"}
 
 
+async def test_home_and_end_go_to_the_ends_of_a_list_until_something_is_typed() -> None:
+    async with open_app(session=story()) as driven:
+        picker = await listed(driven)
+        await driven.press("end")
+        assert picker.chosen == picker.count - 1 > 1
+        await driven.press("home")
+        assert picker.chosen == 0
+        await driven.type("urn 1")
+        await driven.press("home", "t", "end", "x")
+        assert picker.field.text == "turn 1x"
+
+
 @pytest.mark.slow
 async def test_the_list_opens_before_a_long_session_is_read() -> None:
     async with open_app(golden("night_shift")) as driven:

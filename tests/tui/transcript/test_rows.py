@@ -260,6 +260,14 @@ def test_a_long_message_shows_a_glimpse_until_it_is_opened() -> None:
     assert not is_open(message, DisplayState()) and is_open(message, DisplayState(opened=True))
 
 
+@pytest.mark.parametrize("width", [80, 120, 160])
+def test_a_folded_message_counts_the_lines_that_were_pasted(width: int) -> None:
+    message = Samples().user("\n".join(f"{number} " + "pasted " * 20 for number in range(200)))
+    shown = lines(message, width=width)
+    whole = sum(any(f" {number} pasted" in line for line in shown) for number in range(200))
+    assert shown[-1].endswith((f" {200 - whole} more lines", f" {201 - whole} more lines"))
+
+
 def test_the_users_own_command_says_how_it_ended_and_what_the_model_does_not_see() -> None:
     s = Samples()
     failed = s.notice("shell", "error", "exit 3", command="make", blocks=(TerminalBlock(text="no rule"),))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.store import said, store
+from tests.stubs.story import file_changed
 from tui_agent.cli.main import main
 from tui_agent.protocol.events.session import ForkChange, SessionHeadMoved, SessionStarted
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
@@ -48,3 +49,13 @@ def test_what_waits_and_what_was_left_is_said_in_words(tmp_path: Path, shown: Ca
         "\nBranches\n  branch at event 1, left, " in out and "\n  fork at event 1, " in out and "ses_b" in out
     )
     assert "{" not in out and "[" not in out
+
+
+def test_a_file_that_changed_twice_is_compared(tmp_path: Path, shown: Callable[[], str]) -> None:
+    log = store(tmp_path).create("ses_a")
+    one, two = (log.blobs.put_bytes(text) for text in (b"a\n", b"b\n"))
+    log.append(said("one"))
+    log.append(file_changed(after=one, added=1, removed=0))
+    log.append(file_changed(before=one, after=two, added=1))
+    log.close()
+    assert "\nFiles\n  +1 -0  a\n" in shown()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.golden import golden
-from tests.stubs.story import ran_tests
+from tests.stubs.story import decision, file_changed, ran_tests
 from tests.stubs.two_ways import CAUSE, ENTRY, FORK, MAIN, TEST_ENTRY, TEST_REPORT, two_ways
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.fold import Comparison, FileDifference, compare
@@ -29,6 +29,7 @@ from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId, SessionId
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import read_records
+from tui_agent.tui.screens.compare.figures import build_figures
 
 
 @pytest.fixture(scope="module")
@@ -273,6 +274,17 @@ def test_a_turn_that_runs_at_the_fork_point_goes_on_with_the_time_after_it() -> 
     events = [one for one in records if isinstance(one, Envelope)]
     assert working_ms(events[1:], 100.0, True) == 2_000.0
     assert working_ms(events[1:], 100.0, False) == 0.0
+
+
+def test_a_file_that_changed_twice_is_compared_and_the_users_denials_are_counted_apart() -> None:
+    texts = {"1": b"a\n", "2": b"b\n"}
+    changes = file_changed("a", None, "1", added=1, removed=0), file_changed("a", "1", "2", added=1)
+    denials = decision("c1", decision="deny"), decision("c2", decision="deny", decided_by="rule")
+    found = build_side(Branch("ses_a", log(TurnStarted(turn=1), *changes, *denials), texts.get), 0)
+    assert [(beat.added, beat.removed) for beat in found.timeline[:2]] == [(1, 0), (1, 0)]
+    assert (found.denied_count, found.user_denied_count) == (2, 1)
+    (asked,) = (row.left.text for row in build_figures(found, found) if row.label == "Asked you")
+    assert asked == "never, 1 denied, policy denied 1"
 
 
 def test_very_many_beats_are_thinned_and_the_last_stays() -> None:

@@ -363,7 +363,7 @@ def test_todos_count_what_is_done_and_name_the_current_one() -> None:
         for number, status in enumerate(("completed", "verified", "abandoned", "in_progress", "pending"))
     )
     view = told(Todo(), TodoUpdated(items=items), ("h", TodoUpdated(items=())))
-    assert (view.done, view.current, view.items) == (2, 3, items)
+    assert (view.done, view.total, view.current, view.items) == (2, 4, 3, items)
 
 
 def test_each_agent_has_its_own_calls_and_costs() -> None:

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stubs.story import file_changed
 from tests.unit.folds.test_branches import Story
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.session.branch_tree import TreeView, branch_tree
@@ -171,3 +172,13 @@ def test_what_a_fork_takes_over_is_not_told_again() -> None:
     turn(story, "two", "2")
     (only,) = branch_tree(story.events, after=at).branches
     assert [one.text for one in only.turns] == ["two"]
+
+
+def test_a_file_that_changed_twice_is_compared() -> None:
+    story = Story()
+    for before, after, removed in ((None, "1", 0), ("1", "2", 1)):
+        story.say("go")
+        story.add(file_changed(before=before, after=after, added=1, removed=removed))
+    (branch,) = branch_tree(story.events, text={"1": b"a\n", "2": b"b\n"}.get).branches
+    assert branch.files == (("a", 1, 0),)
+    assert [turn.files for turn in branch.turns] == [(("a", 1, 0),), (("a", 1, 1),)]

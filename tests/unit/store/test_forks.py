@@ -24,6 +24,7 @@ from tui_agent.store.lineage import load_lineage, open_blobs
 from tui_agent.store.log_reader import LogTail, iterate_records, read_records, read_stored_lines, read_tail
 from tui_agent.store.session_log import SessionLog
 from tui_agent.store.session_store import SessionStore
+from tui_agent.store.session_summary import summarise_session
 
 SETTINGS = SessionSettings(model=ModelInfo(profile="p", provider="x", model="m"))
 LONG = "x" * 9_000
@@ -95,8 +96,8 @@ def test_a_fork_is_its_parents_branch_and_then_its_own(tmp_path: Path) -> None:
 
 def test_a_fork_is_listed_with_what_it_took_over(tmp_path: Path) -> None:
     listed = {str(summary.id): summary for summary in family(tmp_path).list()}
-    assert (listed["b"].title, listed["b"].workspace, listed["b"].events) == ("the first", "/work", 10)
-    assert (listed["c"].title, listed["c"].workspace, listed["c"].events) == ("the first", "/other", 11)
+    assert (listed["b"].title, listed["b"].workspace, listed["b"].events) == ("the first", "/work", 9)
+    assert (listed["c"].title, listed["c"].workspace, listed["c"].events) == ("the first", "/other", 7)
     assert listed["a"].title == "too late"
 
 
@@ -240,3 +241,12 @@ def test_a_long_parent_is_read_up_to_the_fork_only(tmp_path: Path) -> None:
     assert seqs(read_records(sessions.folder("b"), after=1_230)) == list(range(1_231, 1_236))
     assert seqs(read_tail(sessions.folder("b"), 10)) == list(range(1_226, 1_236))
     assert seqs(read_records(sessions.folder("a"), after=2_500, limit=2)) == [2_501, 2_502]
+
+
+def test_a_summary_counts_the_events_of_the_history(tmp_path: Path) -> None:
+    sessions = family(tmp_path)
+    for name in ("a", "b", "c"):
+        records = read_records(sessions.folder(name))
+        summary = summarise_session(sessions.folder(name))
+        assert summary is not None
+        assert (summary.events, summary.last_seq) == (len(records), records[-1].seq)

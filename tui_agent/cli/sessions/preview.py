@@ -4,7 +4,7 @@ Invariant: a long log is not read completely.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from tui_agent.cli.options import SESSION_HELP, Verbs
 from tui_agent.cli.output import say, say_json
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch, fold
+from tui_agent.folds.comparison.files import LineCounter
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
@@ -92,7 +93,7 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
         "first_seq": log_part.records[0].seq if log_part.records else None,
         "flaws": describe_damage(summary.path, log_part.records) if log_part.is_complete else None,
         **_conversation(records, log_part),
-        **_work(records),
+        **_work(records, open_blobs(summary.path).find),
         "waiting": _pending_input(state, summary.path),
         "branches": [*_abandoned_branches(log_part, records), *_forks(store, summary)],
     }
@@ -107,6 +108,7 @@ def summary_json(summary: SessionSummary) -> dict[str, object]:
         "started": summary.started,
         "updated": summary.updated,
         "events": summary.events,
+        "last_seq": summary.last_seq,
         "size_bytes": summary.size_bytes,
         "turns": summary.stats.turns if summary.stats else None,
         "cost_usd": summary.stats.cost_usd if summary.stats else None,
@@ -149,11 +151,16 @@ def _newest_tests(records: Sequence[Record]) -> dict[str, int] | None:
     return None
 
 
-def _work(records: list[Record]) -> dict[str, object]:
+def _work(records: list[Record], text: Callable[[str], bytes | None]) -> dict[str, object]:
+    lines = LineCounter(text)
     files, todo, meter = (fold(FilesChanged(), records), fold(Todo(), records), fold(ContextMeter(), records))
     return {
-        "files": [{"path": file.path, "added": file.added, "removed": file.removed} for file in files.files],
-        "todo": {"done": todo.done, "total": len(todo.items)} if todo.items else None,
+        "files": [
+            {"path": file.path, "added": added, "removed": removed}
+            for file in files.files
+            for added, removed in (lines.count(file),)
+        ],
+        "todo": {"done": todo.done, "total": todo.total} if todo.items else None,
         "context": {"used": meter.used, "window": meter.window, "fraction": round(meter.fraction, 4)}
         if meter.used
         else None,

@@ -1,7 +1,7 @@
 """The subcommand `sessions tree`: a session's branches, its parents and its forks."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.forks import Relative, find_family
+from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_chunks import read_first_line
 from tui_agent.store.log_line import decode_line
 from tui_agent.store.log_reader import iterate_records
@@ -125,6 +126,7 @@ class Node:
             "changed": self.member.changed if self.kind == "fork" else (),
             "outcome": asdict(self.outcome),
             "turns": len(branch.turns),
+            "files": _file_rows(branch.files),
             "cost_usd": round(sum(costs), 9) if costs else None,
             "prompts": [_prompt(message) for message in branch.turns],
         }
@@ -133,10 +135,12 @@ class Node:
 def _prompt(message: TurnResult) -> dict[str, object]:
     data = asdict(message)
     data["text"], data["answer"] = message.text[:MAX_TEXT_CHARS], message.answer[:MAX_ANSWER_CHARS]
-    data["files"] = [
-        {"path": path, "added": added, "removed": removed} for path, added, removed in message.files
-    ]
+    data["files"] = _file_rows(message.files)
     return data
+
+
+def _file_rows(files: Iterable[tuple[str, int, int]]) -> list[dict[str, object]]:
+    return [{"path": path, "added": added, "removed": removed} for path, added, removed in files]
 
 
 def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
@@ -179,7 +183,7 @@ def _load_member(relative: Relative) -> Member | None:
     if summary is None:
         return None
     after = relative.origin.at_seq if relative.origin is not None else -1
-    view = branch_tree(iterate_records(relative.folder), after)
+    view = branch_tree(iterate_records(relative.folder), after, open_blobs(relative.folder).find)
     return Member(relative, summary, view, _fork_changes(relative.folder))
 
 

@@ -3,7 +3,7 @@
 Invariant: `added` and `removed` count the lines in `hunks`. A change that was reverted is not listed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
@@ -57,6 +57,33 @@ def compare_contents(
     counts, hunks = (file, "") if diff is None else (diff, diff.text)
     digests = file.disk_sha256_before, file.disk_sha256_after
     return NetFileChange(file.path, *digests, counts.added, counts.removed, hunks, note)
+
+
+class LineCounter:
+    """Counts the lines that a file gained and lost from its first to its newest content, as `/diff` does.
+
+    A pair of contents is compared only if the file changed more than once, and only once. If a content is not stored,
+    the sums of the changes are used. `text` returns the stored content with a given SHA-256.
+    """
+
+    def __init__(self, text: Callable[[str], bytes | None]) -> None:
+        self._text = text
+        self._counts: dict[tuple[str | None, str | None], tuple[int, int]] = {}
+
+    def count(self, file: ChangedFile) -> tuple[int, int]:
+        """Return the numbers of added and removed lines."""
+        if file.changes < 2:
+            return file.added, file.removed
+        contents = file.before, file.after
+        if contents not in self._counts:
+            change = compare_contents(file, self._text)
+            self._counts[contents] = change.added, change.removed
+        return self._counts[contents]
+
+    def sum_files(self, files: Iterable[ChangedFile]) -> tuple[int, int]:
+        """Return the numbers of added and removed lines of all files."""
+        counts = [self.count(file) for file in files]
+        return sum(added for added, _ in counts), sum(removed for _, removed in counts)
 
 
 def diff_contents(

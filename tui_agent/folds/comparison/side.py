@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
-from tui_agent.folds.comparison.files import NetFileChange, net_file_changes
+from tui_agent.folds.comparison.files import LineCounter, NetFileChange, net_file_changes
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.generated_files import FolderFiles
@@ -69,6 +69,7 @@ class Beat:
     tokens_out: int = 0
     asked: int = 0
     denied: int = 0
+    denied_by_user: int = 0
     files: int = 0
     added: int = 0
     removed: int = 0
@@ -82,13 +83,19 @@ def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -
     return max((at_ms for _, at_ms in _time_events(events, start, running)), default=0.0)
 
 
-def list_beats(events: Sequence[Envelope], since: float | None, running: bool) -> tuple[Beat, ...]:
-    """Return the events that have a mark or change a figure, in order.
+def list_beats(
+    events: Sequence[Envelope],
+    since: float | None,
+    running: bool,
+    text: Callable[[str], bytes | None] = lambda _: None,
+) -> tuple[Beat, ...]:
+    """Return the events that have a mark or change a figure, in order. `text` is that of `Branch`.
 
     If there are more than `MAX_BEATS` events, an even selection is returned.
     """
     metrics, files, asked, iterations = Metrics(), FilesChanged(), set[str](), set[int]()
     all_beats: list[Beat] = []
+    lines, denied_by_user = LineCounter(text), 0
     for event, at_ms in _time_events(events, since, running):
         metrics.apply(event)
         files.apply(event)
@@ -99,10 +106,13 @@ def list_beats(events: Sequence[Envelope], since: float | None, running: bool) -
             asked.add(payload.question_id)
         elif isinstance(payload, IterationStarted | ModelRequested):
             iterations.add(payload.iteration)  # A fork may begin inside an iteration.
+        elif isinstance(payload, PermissionDecided) and payload.decided_by == "user":
+            denied_by_user += payload.decision == "deny"
         kind = _kind(event)
         if kind is None:
             continue
-        sums, changed = metrics.sums, files.view()
+        sums, changed = metrics.sums, files.view().files
+        added, removed = lines.sum_files(changed)
         beat = Beat(
             at_ms=at_ms,
             kind=kind,
@@ -113,9 +123,10 @@ def list_beats(events: Sequence[Envelope], since: float | None, running: bool) -
             tokens_out=sums.output_tokens,
             asked=len(asked),
             denied=sums.denials,
-            files=len(changed.files),
-            added=changed.added,
-            removed=changed.removed,
+            denied_by_user=denied_by_user,
+            files=len(changed),
+            added=added,
+            removed=removed,
         )
         all_beats.append(beat)
     return _limit_beats(all_beats)
@@ -216,7 +227,7 @@ class Side:
 
     `cost_usd` is None if no price is known. `changed` are the settings and texts that the fork changed; `change_text`
     describes those changes that no other field shows. `asked_count` counts calls and questions about which the user was
-    asked; `denied_count` counts all denied calls. `added` and `removed` are the line counts of `files`. `failures` are
+    asked; `denied_count` counts all denied calls, `user_denied_count` those that the user denied. `added` and `removed` are the line counts of `files`. `failures` are
     the tests that fail at the end. `last_seq` is the branch's newest event.
     """
 
@@ -238,6 +249,7 @@ class Side:
     tokens_out: int = 0
     asked_count: int = 0
     denied_count: int = 0
+    user_denied_count: int = 0
     added: int = 0
     removed: int = 0
     files: tuple[NetFileChange, ...] = ()
@@ -257,7 +269,7 @@ def build_side(branch: Branch, shared: int) -> Side:
     state, metrics = fold(SessionState(), branch.records), fold(Metrics(), events)
     was_running = _is_turn_running(before)
     fork_time = before[-1].time if before else None
-    timeline = list_beats(events, fork_time, was_running)
+    timeline = list_beats(events, fork_time, was_running, branch.text)
     files = net_file_changes(events, branch.text)
     forked = next((event.payload for event in events if isinstance(event.payload, SessionForked)), None)
     model = state.settings.model if state.settings else ModelInfo(profile="", provider="", model="")
@@ -280,6 +292,7 @@ def build_side(branch: Branch, shared: int) -> Side:
         tokens_out=metrics.output_tokens,
         asked_count=timeline[-1].asked if timeline else 0,
         denied_count=metrics.denials,
+        user_denied_count=timeline[-1].denied_by_user if timeline else 0,
         added=sum(file.added for file in files),
         removed=sum(file.removed for file in files),
         files=files,

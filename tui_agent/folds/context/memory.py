@@ -6,9 +6,7 @@ depends has changed since.
 
 import re
 from collections.abc import Sequence
-from typing import Final, TypeAlias
-
-from pydantic import JsonValue
+from typing import Final
 
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.context import MemoryUpdated
@@ -28,11 +26,8 @@ TITLES: Final = {
 MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
 """Maximum number of items in each block that grows. The oldest items are dropped."""
 MAX_CHANGED_FILES: Final = 200
-MAX_FILE_STATES: Final = 7
-"""Maximum number of the newest states of a changed file that are stored. The first state is stored too."""
 DIGEST_CHARS: Final = 12
-FileState: TypeAlias = tuple[str, int, int]
-"""A state of a file: the start of its digest, and the numbers of lines that the agent had added and removed by then."""
+"""Number of characters of a digest that identify the content of a file before its first change."""
 _PLACES_SUFFIX = re.compile(r" \[([^\[\]]*)\]$")
 _CHANGED_SUFFIX = " was changed since"
 _NOTE_START = re.compile(r"; (?=\S)")
@@ -70,15 +65,16 @@ def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
 def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
     """Return the memory after a file changed.
 
-    The new state of the file is added, and facts that depend on the file are marked as outdated.
+    The file is a changed file unless it has its original content again. Facts that depend on the file are marked as
+    outdated.
     """
     updated: JsonMap = {**memory}
     path, summary = change.path, memory.get("patch_summary")
     changes = dict(summary) if isinstance(summary, dict) else {}
     if change.author != "human" or path in changes:
-        states = _add_state(_file_states(changes.pop(path, None)), change)
-        if len(states) > 1:
-            changes[path] = [list(state) for state in states]
+        original = changes.pop(path, (change.disk_sha256_before or "")[:DIGEST_CHARS])
+        if original != (change.disk_sha256_after or "")[:DIGEST_CHARS]:
+            changes[path] = original
         updated["patch_summary"] = dict(list(changes.items())[-MAX_CHANGED_FILES:])
     facts = block_items(memory, "verified_facts")
     if facts:
@@ -113,9 +109,7 @@ def block_lines(memory: JsonMap, block: str) -> list[str]:
         case dict() as value if block == "task":
             return [f"{name}: {detail}" for name, detail in value.items() if detail]
         case dict() as value:
-            return [
-                "{} +{} -{}".format(name, *_file_states(states)[-1][1:]) for name, states in value.items()
-            ]
+            return list(value)
         case list() as value:
             return [str(item) for item in value]
         case _:
@@ -144,33 +138,3 @@ def _depends_on(fact: str, path: str) -> bool:
     if places is None:
         return fact.startswith("`")
     return any(place.rpartition(":")[0] == path or place == path for place in places[1].split(", "))
-
-
-def _file_states(value: JsonValue) -> list[FileState]:
-    """Return the states of a changed file, as `apply_file_change` stored them, oldest first."""
-    items = value if isinstance(value, list) else []
-    states: list[FileState] = []
-    for item in items:
-        match item:
-            case [str() as digest, int() as added, int() as removed]:
-                states.append((digest, added, removed))
-            case _:
-                pass
-    return states or [("", 0, 0)]
-
-
-def _add_state(states: Sequence[FileState], change: FileChanged) -> Sequence[FileState]:
-    """Return the states of a file after a change.
-
-    If the file's content is that of an earlier state, all later states are dropped.
-    """
-    digest = (change.disk_sha256_after or "")[:DIGEST_CHARS]
-    if len(states) == 1:
-        states = [((change.disk_sha256_before or "")[:DIGEST_CHARS], 0, 0)]
-    earlier = next((index for index, state in enumerate(states) if state[0] == digest), None)
-    if earlier is not None:
-        return states[: earlier + 1]
-    _, added, removed = states[-1]
-    if change.author != "human":
-        added, removed = added + change.added, removed + change.removed
-    return [states[0], *[*states[1:], (digest, added, removed)][-MAX_FILE_STATES:]]

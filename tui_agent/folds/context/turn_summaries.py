@@ -54,14 +54,14 @@ _HEAD_CHARS = 200
 class TurnSummary:
     """The summary of one turn.
 
-    `files` are (path, lines added, lines removed). `tests` and `errors` are sentences, newest last. `prompt` is empty
-    if the turn continued without a new message.
+    `files` are paths. `tests` and `errors` are sentences, newest last. `prompt` is empty if the turn continued without a
+    new message.
     """
 
     turn: int
     prompt: str = ""
     answer: str = ""
-    files: tuple[tuple[str, int, int], ...] = ()
+    files: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
 
@@ -84,7 +84,7 @@ class _Turn:
     turn: int
     asked: list[str] = field(default_factory=list)
     done: str = ""
-    files: dict[str, tuple[int, int]] = field(default_factory=dict)
+    files: dict[str, None] = field(default_factory=dict)
     tests: dict[tuple[str, str], str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
@@ -97,8 +97,7 @@ class _Turn:
                 texts = [text_preview(part.text) for part in parts if isinstance(part, TextPart)]
                 self.done = _clip_text(" ".join(texts)) or self.done
             case FileChanged(path=path) as change if change.author != "human":
-                added, removed = self.files.get(path, (0, 0))
-                self.files[path] = added + change.added, removed + change.removed
+                self.files[path] = None
             case TestFinished() as test:
                 # Move the test to the end, where the newest ones are.
                 self.tests.pop((test.command, test.folder), None)
@@ -115,9 +114,8 @@ class _Turn:
         return True
 
     def summary(self) -> TurnSummary:
-        files = tuple((path, added, removed) for path, (added, removed) in self.files.items())
-        asked = " / ".join(self.asked)
-        return TurnSummary(self.turn, asked, self.done, files, tuple(self.tests.values()), tuple(self.errors))
+        asked, tests = " / ".join(self.asked), tuple(self.tests.values())
+        return TurnSummary(self.turn, asked, self.done, tuple(self.files), tests, tuple(self.errors))
 
 
 class TurnSummaries:
@@ -228,9 +226,7 @@ def _format_turn(turn: TurnSummary, detail: DetailLevel) -> str:
         f"## Turn {turn.turn}",
         f"- Asked: {asked}",
         _format_line("Done", [turn.answer] if turn.answer else [], detail.done),
-        _format_line(
-            "Changed", [f"{path} +{added} -{removed}" for path, added, removed in turn.files], detail.changed
-        ),
+        _format_line("Changed", turn.files, detail.changed),
         _format_line("Tests", turn.tests[::-1], detail.tests),
         _format_line("Errors", turn.errors[::-1], detail.errors),
     ]

@@ -6,10 +6,11 @@ belongs to that branch. The result of a message is derived from the records up t
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.comparison.files import LineCounter
 from tui_agent.folds.session.branches import Stretch
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.text.labels import TURN_END_LABELS
@@ -80,7 +81,8 @@ def outcome_of(figures: MetricsView) -> Outcome:
 class TurnResultFold:
     """Computes the result of a message from the events up to the next message."""
 
-    def __init__(self, seq: int, at: float, text: LongText) -> None:
+    def __init__(self, seq: int, at: float, text: LongText, lines: LineCounter) -> None:
+        self._lines = lines
         self._seq, self._at, self._text = seq, at, text_preview(text)
         self._last_seq, self._last_at = seq, at
         self._metrics, self._files = Metrics(), FilesChanged()
@@ -109,7 +111,7 @@ class TurnResultFold:
             text=self._text,
             outcome=outcome_of(figures),
             answer=figures.final_answer,
-            files=tuple((file.path, file.added, file.removed) for file in self._files.view().files),
+            files=_count_files(self._files, self._lines),
             tools=dict(figures.tools),
             duration_s=max(0.0, self._last_at - self._at),
             cost_usd=figures.cost_usd,
@@ -119,13 +121,17 @@ class TurnResultFold:
         )
 
 
+def _count_files(files: FilesChanged, lines: LineCounter) -> tuple[tuple[str, int, int], ...]:
+    return tuple((file.path, *lines.count(file)) for file in files.view().files)
+
+
 @dataclass(frozen=True, slots=True)
 class Branch:
     """One branch of a log.
 
     `own` are the branch's own records. `path` are all records from the log's first record to the branch's last record.
     The branch starts from the branch `parent` (an index) after the event `at_seq`; both are None for the first branch.
-    `current` is True for the branch that the session is on.
+    `current` is True for the branch that the session is on. `files` are the net changes in `own`, as in `TurnResult`.
     """
 
     parent: int | None
@@ -137,6 +143,7 @@ class Branch:
     started: float
     ended: float
     current: bool
+    files: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def first(self) -> int:
@@ -190,17 +197,19 @@ class _OpenBranch:
     started: float
     ended: float
     finished: list[TurnResult]
+    files: FilesChanged
     current: TurnResultFold | None = None
 
 
 class Tree:
     """Builds the tree of branches from all records of a log.
 
-    Messages up to the event `after` are left out.
+    Messages up to the event `after` are left out. `text` returns the stored content with a given SHA-256.
     """
 
-    def __init__(self, after: int = -1) -> None:
+    def __init__(self, after: int = -1, text: Callable[[str], bytes | None] = lambda _: None) -> None:
         self._after = after
+        self._lines = LineCounter(text)
         self._branches: list[_OpenBranch] = []
         self._starts: list[int] = []
         """The first seq of each stretch of records between two moves of the head."""
@@ -219,7 +228,7 @@ class Tree:
         branch.own[-1] = branch.own[-1][0], record.seq
         branch.ended = record.time
         if isinstance(record, Envelope) and record.seq > self._after:
-            _apply_to_branch(branch, record)
+            _apply_to_branch(branch, record, self._lines)
         return True
 
     def _move_head(self, to_seq: int, record: Record) -> None:
@@ -239,7 +248,15 @@ class Tree:
         self, parent: int | None, at_seq: int | None, depth: int, above: tuple[Stretch, ...], record: Record
     ) -> None:
         branch = _OpenBranch(
-            parent, at_seq, depth, [(record.seq, record.seq)], above, record.time, record.time, []
+            parent,
+            at_seq,
+            depth,
+            [(record.seq, record.seq)],
+            above,
+            record.time,
+            record.time,
+            [],
+            FilesChanged(),
         )
         self._branches.append(branch)
         self._switch_to(len(self._branches) - 1, record.seq)
@@ -268,25 +285,29 @@ class Tree:
             started=branch.started,
             ended=branch.ended,
             current=index == self._current,
+            files=_count_files(branch.files, self._lines),
         )
 
 
-def _apply_to_branch(branch: _OpenBranch, ev: Envelope) -> None:
+def _apply_to_branch(branch: _OpenBranch, ev: Envelope, lines: LineCounter) -> None:
     payload, current = ev.payload, branch.current
+    branch.files.apply(ev)
     is_prompt = isinstance(payload, UserMessageReceived) and ev.agent == MAIN_AGENT
     is_continuation = isinstance(payload, TurnStarted) and (current is None or current.has_started)
     if is_prompt or is_continuation:
         if current is not None:
             branch.finished.append(current.result())
         text = payload.text if isinstance(payload, UserMessageReceived) else ""
-        branch.current = TurnResultFold(ev.seq, ev.time, text)
+        branch.current = TurnResultFold(ev.seq, ev.time, text, lines)
     if branch.current is not None:
         branch.current.apply(ev)
 
 
-def branch_tree(records: Iterable[Record], after: int = -1) -> TreeView:
+def branch_tree(
+    records: Iterable[Record], after: int = -1, text: Callable[[str], bytes | None] = lambda _: None
+) -> TreeView:
     """Return the branches of a log. Streamed pieces may be missing from the records."""
-    fold = Tree(after)
+    fold = Tree(after, text)
     for record in records:
         fold.apply(record)
     return fold.view()

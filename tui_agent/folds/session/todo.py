@@ -8,10 +8,14 @@ from tui_agent.protocol.ids import MAIN_AGENT
 
 @dataclass(frozen=True, slots=True)
 class TodoView:
-    """The todo list. `current` is the index of the item in progress; `done` counts completed and verified items."""
+    """The todo list. `current` is the index of the item in progress.
+
+    `done` counts completed and verified items, and `total` all items that were not dropped.
+    """
 
     items: tuple[TodoItem, ...] = ()
     done: int = 0
+    total: int = 0
     current: int | None = None
 
 
@@ -39,5 +43,6 @@ def _build_view(items: tuple[TodoItem, ...]) -> TodoView:
     return TodoView(
         items=items,
         done=sum(item.status in ("completed", "verified") for item in items),
+        total=sum(item.status != "abandoned" for item in items),
         current=next((index for index, item in enumerate(items) if item.status == "in_progress"), None),
     )

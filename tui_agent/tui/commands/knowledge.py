@@ -16,10 +16,9 @@ from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import show
-from tui_agent.tui.text import clean_line, fit_path
+from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.rows import part
-from tui_agent.units import format_bytes, format_line_changes
+from tui_agent.units import format_bytes
 
 GUIDE: Final = """Write AGENTS.md at the top of this workspace: what a coding agent must know before it changes anything here.
 
@@ -123,8 +122,6 @@ def _draw_working_memory(context: AppContext, facts: Facts) -> None:
             name, _, detail = line.partition(": ")
             if title == TITLES["task"]:
                 facts.pair(name.capitalize(), clean_line(detail), names=18)
-            elif title == TITLES["patch_summary"]:
-                _draw_change(facts, "" if index else title, line)
             else:
                 facts.pair("" if index else title, clean_line(line), names=18)
     if mode == "none":
@@ -137,15 +134,6 @@ def _draw_working_memory(context: AppContext, facts: Facts) -> None:
         facts.text("Sent to the model with each request.", "t3")
     else:
         facts.text("Sent to the model only with --context-mode memory.", "t3")
-
-
-def _draw_change(facts: Facts, title: str, line: str) -> None:
-    path, added, removed = line.rsplit(" ", 2)
-    counts = format_line_changes(int(added), -int(removed), facts.looks.symbols.minus)
-    shown = [part(f"  {words}", facts.style(role)) for words, role in counts]
-    room = facts.room - 18 - sum(len(words) + 2 for words, _ in counts)
-    name = fit_path(clean_line(path), room, facts.looks.symbols.ellipsis)
-    facts.line([(title.ljust(18), facts.style("t2")), part(name, facts.style())], shown)
 
 
 async def _read_notes(context: AppContext) -> list[NoteFile]:

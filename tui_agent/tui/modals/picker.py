@@ -97,6 +97,7 @@ class Picker(ChoiceSheet[str | None]):
     key_methods = {
         "list_choose": "move",
         "page_scroll": "move_page",
+        "page_ends": "move_to_end",
         "list_open": "use",
         "list_close": "clear_or_close",
     }
@@ -365,6 +366,15 @@ class Picker(ChoiceSheet[str | None]):
         self.chosen = max(0, min(self.count - 1, self.chosen + PAGE_ROWS * direction))
         self.redraw()
         self._show_preview()
+
+    def move_to_end(self, direction: int) -> bool:
+        """Select the first or last row. While there is typed text, the keys move its cursor instead."""
+        if self.field.text:
+            return False
+        self.chosen = max(0, self.count - 1) if direction > 0 else 0
+        self.redraw()
+        self._show_preview()
+        return True
 
     def _show_preview(self) -> None:
         item = self.chosen_item

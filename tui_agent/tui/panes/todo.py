@@ -22,7 +22,7 @@ EMPTY = "No tasks yet. The agent writes them for longer work."
 
 def progress(view: "TodoView") -> str:
     """Return the number of done tasks as `4/5 done`; empty if there are no tasks."""
-    return f"{view.done}/{len(view.items)} done" if view.items else ""
+    return f"{view.done}/{view.total} done" if view.items else ""
 
 
 def todo_rows(view: "TodoView", looks: Looks, width: int, limit: int) -> list[Strip]:

@@ -4,6 +4,7 @@ Invariant: a message of the user has a background of its own; an answer has no s
 """
 
 import time
+from itertools import accumulate
 from typing import Final
 
 from rich.style import Style
@@ -57,11 +58,11 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     reserve = width_of(right) + 3 + (action_cells if look.width >= WIDE else 0)
     bar = look.s("accent", "s2")
     prefix = [Run(" " * STATE_COLUMN, look.ground), Run(look.symbols.bar, bar), Run(" ", field)]
-    lines = [
-        [*prefix, *part]
+    wrapped = [
+        wrap(runs, max(edge - TEXT_COLUMN - reserve, 8))
         for runs in _message_lines(entry, read, look.s("t1", "s2", bold=True))
-        for part in wrap(runs, max(edge - TEXT_COLUMN - reserve, 8))
     ]
+    lines = [[*prefix, *part] for parts in wrapped for part in parts]
     visible = (
         FOLDED_USER_ROWS
         if opened is False
@@ -69,8 +70,8 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
         if opened is None and is_long(entry)
         else len(lines)
     )
-    hidden = len(lines) - visible
-    if hidden > 0:
+    if len(lines) > visible:
+        hidden = sum(end > visible for end in accumulate(map(len, wrapped)))
         lines = [*lines[:visible], [*prefix, look.more_lines(hidden, "s2")]]
     for image in entry.attachments:
         text = f"{image.name or 'image'}  {format_bytes(image.size)}"

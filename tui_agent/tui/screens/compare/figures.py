@@ -56,6 +56,7 @@ def final_sums(side: Side) -> Beat:
         side.tokens_out,
         side.asked_count,
         side.denied_count,
+        side.user_denied_count,
         len(side.files),
         side.added,
         side.removed,
@@ -154,7 +155,9 @@ def _tokens(side: Side, own: Beat, other: Beat) -> Cell:
 
 def _questions(side: Side, own: Beat, other: Beat) -> Cell:
     count = format_count(own.asked, "time") if own.asked else "never"
-    return Cell(f"{count}, {own.denied} denied" if own.denied else count)
+    by_user, unasked = own.denied_by_user, own.denied - own.denied_by_user
+    phrases = (count, f"{by_user} denied" if by_user else "", f"policy denied {unasked}" if unasked else "")
+    return Cell(", ".join(filter(None, phrases)))
 
 
 def _files(side: Side, own: Beat, other: Beat) -> Cell:

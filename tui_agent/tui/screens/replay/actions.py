@@ -10,6 +10,7 @@ from typing import cast
 from tui_agent.folds.context.compacted_rows import MessageRow
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action, footer
 from tui_agent.tui.main_screen import Frame
 from tui_agent.tui.modals.export_form import export_to_chosen_place
@@ -169,6 +170,8 @@ class ReplayActions(MomentScreen):
             for file in files:
                 changes = format_line_changes(file.added, file.removed, minus)
                 counts = [part(f" {words}", facts.style(role)) for words, role in changes]
+                if file.changes > 1:  # the sum of the changes is not the net change
+                    counts = [part(f" {format_count(file.changes, 'edit')}", facts.style("t3"))]
                 facts.line([part(file.path, facts.style())], counts)
 
         self._open_sheet("Files", draw, "No files changed yet.")

@@ -30,6 +30,7 @@ class Row:
     started: float = 0.0
     updated: float = 0.0
     events: int = 0
+    last_seq: int = -1
     turns: int | None = None
     cost_usd: float | None = None
     outcome: str = ""

@@ -202,7 +202,7 @@ class SessionsScreen(SessionsPage):
             if self.is_attached and level == "done":
                 self.read()
 
-        point = ForkPoint(row.id, row.events - 1, row.workspace, entry_text=row.name, model=row.model)
+        point = ForkPoint(row.id, row.last_seq, row.workspace, entry_text=row.name, model=row.model)
         fork(self.context, point, report)
 
     def _export(self, row: Row) -> None:

@@ -6,7 +6,6 @@ Invariant: drawing and parsing are pure; a branch that does not have the expecte
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from textual.strip import Strip
 
@@ -72,6 +71,7 @@ class Branch:
     outcome: Outcome = Outcome()
     turns: int = 0
     cost_usd: float | None = None
+    files: tuple[FileCounts, ...] = ()
     prompts: tuple[Result, ...] = ()
 
     @property
@@ -118,10 +118,6 @@ def read_tree(output: str) -> list[Node]:
 def _sum_results(branch: Branch) -> Result:
     """Return the sum of the results of all messages on a branch, with the newest answer and the newest test counts."""
     prompts = branch.prompts
-    files: dict[str, FileCounts] = {}
-    for file in (file for prompt in prompts for file in prompt.files):
-        old = files.get(file.path, FileCounts(file.path))
-        files[file.path] = replace(file, added=old.added + file.added, removed=old.removed + file.removed)
     tools = Counter[str]()
     for prompt in prompts:
         tools.update(prompt.tools or {})
@@ -132,7 +128,7 @@ def _sum_results(branch: Branch) -> Result:
         time=branch.started,
         outcome=branch.outcome,
         answer=next((prompt.answer for prompt in reversed(prompts) if prompt.answer), ""),
-        files=tuple(files.values()),
+        files=branch.files,
         tools=tools,
         cost_usd=branch.cost_usd,
         duration_s=sum(prompt.duration_s for prompt in prompts),
