@@ -1,14 +1,20 @@
 """The limits of a session and of a turn: which one ends a turn, and in which words."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 
 from tests.engine.harness import EchoTool, call, running
+from tests.stubs.story import MODEL, Story
+from tui_agent.engine.limits import reached_limit
+from tui_agent.folds.base import fold
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.commands import SubmitPrompt
+from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.protocol.settings import AgentState, Budgets
+from tui_agent.protocol.settings import AgentState, Budgets, BudgetUse, SessionSettings
 
 
 async def test_a_limit_of_parts_ends_the_turn_before_the_next_model_call(tmp_path: Path) -> None:
@@ -43,6 +49,14 @@ async def test_a_limit_is_named_in_the_number_that_it_is(tmp_path: Path, budgets
         bench.submit(SubmitPrompt(text="go"))
         end = await bench.until_payload(TurnFinished)
     assert end.detail == said
+
+
+def test_a_cost_limit_is_named_beside_the_cost() -> None:
+    settings = SessionSettings(model=MODEL, budgets=Budgets(max_cost_usd=0.05))
+    state = fold(SessionState(), [Story()(SessionStarted(workspace="/w", product="p", settings=settings))])
+    reached = reached_limit(replace(state, used=BudgetUse(cost_usd=0.063)))
+    words = "Stopped at $0.063; the limit of this session is $0.050. /cost raises it."
+    assert reached == ("cost_limit", words)
 
 
 async def test_limits_of_iterations_and_time_end_the_turn_with_their_reasons(tmp_path: Path) -> None:

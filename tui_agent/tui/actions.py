@@ -435,6 +435,11 @@ WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in act
 """Actions that close something. The user's key settings cannot remove all keys of such an action."""
 
 
+def is_shell_line(text: str) -> bool:
+    """Return True if the text of the prompt is a command of the user's own, such as `!ls` or `!!ls`."""
+    return text.lstrip().startswith("!") and bool(text.strip("! \n"))
+
+
 def command_word(text: str) -> str:
     """Return the first word of a message if it is a slash command, known or mistyped; empty for any other text.
 

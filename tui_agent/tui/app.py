@@ -23,7 +23,7 @@ from textual.message import Message
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
-from tui_agent.tui.actions import KeyHint, Scope, footer
+from tui_agent.tui.actions import KeyHint, Scope, footer, is_shell_line
 from tui_agent.tui.main_screen import SessionApp, Spawn
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.prompt import PLACEHOLDER, Prompt
@@ -210,7 +210,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             self.controller.drafts.schedule_save()
             if self.controller.chat.new_rows_text:
                 self.controller.chat.show_status()  # It names the key for the newest row, which depends on the text.
-            if self.controller.questions.is_waiting:
+            if self.controller.questions.is_waiting or self.controller.is_running:
                 self.show_keys()  # What Enter does depends on the text.
             if not self.editor.text:
                 self.controller.start_page.focus()
@@ -280,6 +280,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
         if running and self.controller is not None and not self.controller.state.turn_running:
             # A summary or a shell command runs, not a turn: a message cannot steer it, only wait for it.
             hidden |= {"steer"}
+        if is_shell_line(self.editor.text):
+            hidden |= {"steer", "queue"}
         if self.start is not None and not self.start.numbers:
             hidden |= {"start_pick"}
         if self.controller is not None:

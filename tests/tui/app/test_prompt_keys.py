@@ -502,6 +502,28 @@ async def test_a_command_typed_in_one_go_with_its_enter_is_run() -> None:
         assert isinstance(command, Rename) and command.title == "one"
 
 
+async def test_a_queued_message_offers_no_enter_while_the_users_command_runs() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(
+            UserShellStarted(command="sleep 30"), UserQueued(queue_id=RequestId("q1"), text="later")
+        )
+        await driven.settle()
+        (row,) = (row for row in driven.rows() if "later" in row)
+        assert "after your command   Up edits or removes" in row and "Enter" not in row
+
+
+async def test_a_command_line_typed_while_a_turn_runs_offers_no_steering() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(TurnStarted(turn=3))
+        await driven.settle()
+        await driven.type("!!echo x")
+        await driven.until(lambda: "steer now" not in driven.text())
+        assert "runs when nothing else runs" in driven.text()
+        assert "steers this turn" not in driven.text() and "queue for after" not in driven.text()
+        await driven.press("home", "delete", "delete")
+        await driven.until(lambda: "steer now" in driven.text() and "steers this turn" in driven.text())
+
+
 async def test_queued_messages_stand_above_the_prompt_and_say_what_can_be_done() -> None:
     async with open_app(golden("night_shift")) as driven:
         queued = [UserQueued(queue_id=RequestId(f"q{at}"), text=f"later {at}") for at in range(1, 6)]

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.options import SessionOptions
+from tui_agent.config.setting_list import list_settings
 from tui_agent.config.user_choices import FILE_NAME, UserChoices
 from tui_agent.protocol.commands import CommandBase, SetModel, SetPolicy
 from tui_agent.protocol.events.session import SettingsChanged
@@ -67,6 +68,27 @@ async def test_theme_side_panes_model_and_policy_are_in_the_file_of_choices(tmp_
         golden("night_shift"), options=options(tmp_path), environ={"HOME": str(tmp_path)}
     ) as again:
         assert again.app.theme == "day" and not again.app.sidebar.display
+
+
+async def test_settings_show_the_model_that_was_chosen_last(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / FILE_NAME).write_text(UserChoices(model="vendor/first").to_json())
+    session = engine(FakeSession(golden("night_shift")))
+    async with open_app(
+        session=session, options=options(tmp_path), environ={"HOME": str(tmp_path)}
+    ) as driven:
+        await run(driven, "/model vendor/second")
+        await driven.until(lambda: kept(tmp_path).get("model") == "vendor/second")
+        await driven.until(lambda: "vendor/second" in _model_row(driven))
+        assert "chosen in the app" in _model_row(driven)
+
+
+def _model_row(driven: Driven) -> str:
+    assert driven.app.controller is not None
+    config = driven.app.controller.config
+    assert config is not None
+    (setting,) = (setting for setting in list_settings(config) if setting.name == "model")
+    return f"{setting.shown_value} {setting.origin}"
 
 
 async def test_a_model_from_an_option_is_not_remembered_until_the_user_confirms_it(tmp_path: Path) -> None:

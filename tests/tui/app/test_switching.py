@@ -212,6 +212,21 @@ async def test_why_the_first_session_cannot_be_opened_is_on_the_page_and_not_in_
         assert driven.text().count("in use by process 7") == 1
 
 
+async def test_a_new_session_is_not_covered_by_the_question_about_the_locked_one(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_bytes((GOLDEN / "night_shift.jsonl").read_bytes())
+    locked = FakeSession(failure=SessionLocked("The session ses_b is in use by process 7."))
+    programs = Programs([told(1, "held", "x", 60, id="ses_b", path=str(tmp_path), open=True)])
+    programs.gates["--json"] = asyncio.Event()
+    async with open_app(session=locked, outside=programs) as driven:
+        await driven.until(lambda: "New session" in driven.text() and "in use by process 7" in driven.text())
+        driven.app.spawn = lambda _: FakeSession(golden("night_shift"), session_id="ses_new")
+        await driven.press("1")
+        await driven.until(lambda: driven.app.session_id == "ses_new")
+        programs.gates["--json"].set()
+        await driven.settle()
+        assert not isinstance(driven.app.screen, Confirm)
+
+
 @pytest.mark.slow
 async def test_a_session_that_another_window_holds_can_be_looked_on(tmp_path: Path) -> None:
     log = tmp_path / "events.jsonl"

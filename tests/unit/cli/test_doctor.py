@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.cli.conftest import Call, json_lines
 from tui_agent.cli.doctor.command import CheckResult, describe_results
+from tui_agent.config.user_choices import FILE_NAME, UserChoices
 
 
 def test_the_doctor_names_the_repository_only_where_there_is_one(call: Call, work: Path) -> None:
@@ -51,6 +52,11 @@ def test_the_doctor_tells_of_a_theme_that_is_not_there(call: Call, monkeypatch: 
         monkeypatch.setenv("TUI_AGENT_THEME", name)
         result = json_lines(call("doctor", "--only", "theme", "--json")[1])[0]
         assert result["state"] == state and name in str(result["message"])
+
+
+def test_the_doctor_names_the_theme_that_was_chosen_in_the_app(call: Call, tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_text(UserChoices(theme="beacon").to_json())
+    assert json_lines(call("doctor", "--only", "theme", "--json")[1])[0]["message"] == "beacon"
 
 
 def test_the_doctor_tells_of_sessions_that_others_can_read(call: Call, tmp_path: Path) -> None:

@@ -38,6 +38,15 @@ def test_a_cost_limit_that_cannot_hold_is_told_where_it_or_the_model_is_set() ->
     assert warnings() == 2
 
 
+def test_changed_limits_are_told_in_words() -> None:
+    story, fold = Story(), Transcript()
+    limits = Budgets(max_cost_usd=0.05, max_iterations=20, timeout_seconds=90).model_dump(mode="json")
+    fold.apply(story(SettingsChanged(key="budgets", previous=None, value=limits)))
+    (entry,) = fold.view().entries
+    assert isinstance(entry, NoticeEntry)
+    assert entry.lines == ("limits 20 iterations, 90 seconds, cost $0.050",)
+
+
 def test_every_setting_of_a_session_can_change_and_is_told_in_a_line() -> None:
     values = SessionSettings(model=MODEL).model_dump(mode="json")
     for key, value in values.items():

@@ -25,6 +25,7 @@ from tui_agent.cli.theme_names import require_theme
 from tui_agent.config.claude_hooks import load_claude_hooks
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.repository import find_repository
+from tui_agent.config.user_choices import load_choices
 from tui_agent.errors import TuiAgentError
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.ports.environment import ExecSpec, ProcessControl, SecretFile
@@ -349,8 +350,8 @@ def keys(base: StartupContext) -> CheckResult:
 
 
 def theme(base: StartupContext) -> CheckResult:
-    """Check that the configured theme exists."""
-    name = base.config.theme
+    """Check that the configured theme, or else the one chosen in the app, exists."""
+    name = base.config.theme or load_choices(base.config.data_dir)[0].theme
     if name:
         require_theme(replace(base.options, theme=name))
     return ok(name or "the default")

@@ -42,7 +42,7 @@ from tui_agent.protocol.events.session import (
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.units import format_milliseconds, format_tokens
+from tui_agent.units import format_cost, format_milliseconds, format_tokens
 
 NOTICE_HANDLERS: Handlers[Draft] = Handlers()
 
@@ -54,6 +54,12 @@ _SETTINGS = {
     "repo_map": "repository map",
     "map_options": "map",
     "budgets": "limits",
+}
+_LIMIT_UNITS = {
+    "max_parts": "message parts",
+    "max_iterations": "iterations",
+    "max_turns": "turns",
+    "timeout_seconds": "seconds",
 }
 _SET_PRICE = "To set the price, add input_price and output_price to its profile."
 _HIDDEN_NOTE = ("kept out of the context",)
@@ -176,8 +182,17 @@ def _format_value(value: JsonValue) -> str:
         return _format_map_options(value)
     if "profile" in value:
         return " ".join(str(value[key]) for key in ("profile", "effort") if value.get(key))
-    items = ", ".join(f"{key} {_count_list(item)}" for key, item in value.items() if item is not None)
+    items = ", ".join(_format_item(key, item) for key, item in value.items() if item is not None)
     return items or "none"
+
+
+def _format_item(key: str, item: JsonValue) -> str:
+    """Describe one item of a setting with several values, such as a limit of the session: `cost $0.05`."""
+    if key == "max_cost_usd" and isinstance(item, int | float):
+        return f"cost {format_cost(item)}"
+    if key in _LIMIT_UNITS and isinstance(item, int | float):
+        return f"{item:g} {_LIMIT_UNITS[key]}"
+    return f"{key} {_count_list(item)}"
 
 
 def _format_map_options(value: Mapping[str, JsonValue]) -> str:

@@ -9,6 +9,7 @@ import asyncio
 import threading
 from pathlib import Path
 
+from tui_agent.config.layers import load_config
 from tui_agent.config.paths import find_paths
 from tui_agent.config.providers import PROVIDERS
 from tui_agent.config.small_files import write_private
@@ -105,3 +106,8 @@ class ChoiceKeeper:
                 self._context.app.say(
                     f"Your choice applies until you quit, but could not be saved: {fault}", "warning"
                 )
+            return
+        try:  # for /settings, which shows each value and where it comes from
+            self._context.config = await asyncio.to_thread(load_config, self._context.app.options, environ)
+        except ConfigError as fault:
+            self._context.app.say(str(fault), "warning")

@@ -176,7 +176,8 @@ class PaneUpdater:
             self._app.prompt.set_root(Path(state.workspace))
         waits_for = "the summary" if state.is_compacting else "your command" if state.shell else ""
         after = waits_for or ("this turn" if state.is_busy else "")
-        self._app.prompt.set_queue([text_preview(message.text) for message in state.queue], after=after)
+        queued = [text_preview(message.text) for message in state.queue]
+        self._app.prompt.set_queue(queued, after=after, can_send=state.shell is None)
         unconfined = not state.sandbox and bool(state.no_sandbox_reason)
         settings = state.settings
         words = policy_words(settings.policy, unconfined=unconfined, program=settings.program)

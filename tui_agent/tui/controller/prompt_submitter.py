@@ -4,7 +4,7 @@ Invariant: text that is refused returns to the prompt, in front of anything type
 """
 
 from tui_agent.protocol.commands import Attachment, Queue, RunCommand, RunUserShell, Steer, SubmitPrompt
-from tui_agent.tui.actions import TYPED, command_word, suggest_command
+from tui_agent.tui.actions import TYPED, command_word, is_shell_line, suggest_command
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.text import clean_line
@@ -28,7 +28,7 @@ class PromptSubmitter:
         text = message.text.strip()
         if command := command_word(text):
             return self._run_slash_command(command, text)
-        if text.startswith("!") and text.strip("! "):
+        if is_shell_line(text):
             return self._run_shell_line(text)
         if text:
             return self._send_message(message)

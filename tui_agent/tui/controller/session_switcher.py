@@ -282,7 +282,10 @@ class SessionSwitcher:
         """Offer to watch a session that is locked by another process; watching only reads its log."""
         context = self._host
         is_on_page = context.session is None and not context.chat.is_transcript_shown
+        before = context.session
         folder = await self._find_folder(options)
+        if self.under_way or context.session is not before:
+            return  # the user has chosen something else meanwhile
         if folder is None:
             if not is_on_page:
                 context.app.say(str(fault), "error")

@@ -73,6 +73,11 @@ def score_words(words: Sequence[str], item: Item) -> int | None:
     return score
 
 
+def _right_text(item: Item, *, is_filtered: bool) -> str:
+    """Return the text on the right of a row. A filtered list has no headings, so it shows the item's group."""
+    return clean_line(item.right or (item.group if is_filtered else ""))
+
+
 def _right_room(cells: int, item: Item) -> int:
     """Return how many of the `cells` after an item's label are left for `item.right` and the blanks before it."""
     return cells - min(MIN_ABOUT_CELLS, width(clean_line(item.about)))
@@ -251,12 +256,8 @@ class Picker(ChoiceSheet[str | None]):
             rows += self._row_cache[key_of_row]
         return rows
 
-    def _right_text(self, item: Item) -> str:
-        # A filtered list has no headings.
-        return clean_line(item.right or (item.group if self.field.text else ""))
-
     def _is_crowded(self, cells: int, label_width: int, item: Item) -> bool:
-        beside = width(self._right_text(item)) + 2
+        beside = width(_right_text(item, is_filtered=bool(self.field.text))) + 2
         room = _right_room(cells - label_width - 4, item)
         return beside > 2 and bool(item.about) and beside > room
 
@@ -297,7 +298,7 @@ class Picker(ChoiceSheet[str | None]):
             *label,
             pen.part(" " * max(1, label_width - cells_of(label))),
         ]
-        right = self._right_text(item)
+        right = _right_text(item, is_filtered=bool(self.field.text))
         role: Role = "t2" if item.offered else "t3"
         texts, room = [item.about, item.more], cells - label_width - 4
         beside = width(right) + 2 if right else 0

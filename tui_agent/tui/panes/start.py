@@ -47,7 +47,7 @@ WAYS_TO_START: Final = (
 )
 """Rows that are always available while no model is set; the first frame shows them."""
 UNOPENED: Final = (
-    Choice("Try again", "open a new session of this folder", "/new", "new"),
+    Choice("New session", "start a new session in this folder", "/new", "new"),
     Choice("Sessions", "continue an earlier session", "/sessions", "sessions"),
 )
 """Rows that are shown when no session could be opened."""

@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Action
+from tui_agent.tui.actions import Action, is_shell_line
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.prompt.argument_completion import ArgumentCompletion
 from tui_agent.tui.prompt.attachments import Picture
@@ -151,10 +151,13 @@ class Prompt(Vertical):
         self._find_place = text
         self._update_note()
 
-    def set_queue(self, texts: Sequence[str], *, after: str) -> None:
-        """Show the queued messages; `after` names the work that must end before they are sent."""
+    def set_queue(self, texts: Sequence[str], *, after: str, can_send: bool) -> None:
+        """Show the queued messages; `after` names the work that must end before they are sent.
+
+        If `can_send`, the first message can be sent earlier.
+        """
         before = self.queue_rows.rows_wanted
-        self.queue_rows.set_texts(texts, after=after)
+        self.queue_rows.set_texts(texts, after=after, can_send=can_send)
         if self.queue_rows.rows_wanted != before:
             self.post_message(self.MenuChanged())
 
@@ -199,6 +202,8 @@ class Prompt(Vertical):
             note = self._find_place
         elif self.editor.paste_at_cursor is not None:
             note = f"{self.editor.key_map.key_of('open_block')} shows the pasted text"
+        elif self.running and is_shell_line(self.editor.text):
+            note = "runs when nothing else runs"
         elif self.running and self.editor.text.strip():
             note = f"waits for {self._waits_for}" if self._waits_for else "steers this turn"
         else:

@@ -21,6 +21,8 @@ class QueueRows(LinePane):
     surface = "s2"
     texts: tuple[str, ...] = ()
     after: str = ""
+    can_send: bool = True
+    """True if the first message can be sent before the work named by `after` has ended."""
     is_prompt_empty: bool = True
     """True if the keys on the rows work. With text in the prompt, these keys mean something else."""
     _is_taken: bool = False
@@ -30,11 +32,11 @@ class QueueRows(LinePane):
         """The number of rows that the queued messages need."""
         return min(len(self.texts), MAX_ROWS)
 
-    def set_texts(self, texts: Sequence[str], *, after: str) -> None:
+    def set_texts(self, texts: Sequence[str], *, after: str, can_send: bool = True) -> None:
         """Show these messages; `after` names the work that must end before they are sent, empty if there is none."""
-        if (tuple(texts), after) == (self.texts, self.after):
+        if (tuple(texts), after, can_send) == (self.texts, self.after, self.can_send):
             return
-        self.texts, self.after, self._is_taken = tuple(texts), after, False
+        self.texts, self.after, self.can_send, self._is_taken = tuple(texts), after, can_send, False
         self.display = bool(texts)
         self.styles.height = max(1, self.rows_wanted)
         self.show()
@@ -76,7 +78,7 @@ class QueueRows(LinePane):
         more = [pen.part(f"+{hidden} more", "t3")] if hidden > 0 else []
         for send, edit in ((" sends it now", " edits or removes"), (" sends", " edits"), ("", "")):
             keys: list[list[Part]] = []
-            if first and self.is_prompt_empty:
+            if first and self.is_prompt_empty and self.can_send:
                 keys.append(self._key(key_map_of(self.app).key_of("send"), send, "queue send"))
             if last and self.is_prompt_empty:
                 keys.append(self._key(key_map_of(self.app).key_of("history"), edit, "queue take"))
