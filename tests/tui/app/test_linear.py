@@ -9,19 +9,25 @@ from tests.stubs.killed import asked
 from tests.stubs.story import decision
 from tests.tui.app.driving import golden
 from tui_agent.errors import SessionLocked
+from tui_agent.folds.base import fold
+from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     ContinueTurn,
     DecidePermission,
     Interrupt,
+    Redo,
     Steer,
     SubmitPrompt,
+    Undo,
 )
 from tui_agent.protocol.effects import WriteEffect
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
+from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.policy import PermissionChoice, PermissionRequested
+from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import (
     QuestionAsked,
     TurnFinished,
@@ -51,6 +57,31 @@ def test_a_turn_reads_as_lines() -> None:
     assert any(line.startswith("answer, **Fixed.**") for line in said)
     assert said[-1] == "turn 2, finished, 51 seconds"
     assert not any("\x1b" in line for line in said)
+
+
+async def test_undo_redo_and_the_changes_can_be_had_without_a_screen() -> None:
+    linear, said, session = told("night_shift")
+    assert isinstance(linear.take("/undo"), Undo) and isinstance(linear.take("/redo"), Redo)
+    assert linear.take("/model x") is None and said[-1].startswith("Unknown command /model. Type a message")
+    assert linear.take("/help") is None and said[-1].startswith("Type a message")
+    for number, file in enumerate(fold(FilesChanged(), session.records).files):
+        session.blobs |= {file.before or "": b"same\nold\n", file.after or "": b"same\nnew %d\n" % number}
+    lines = await linear.changes.lines()
+    assert lines[:5] == [
+        "3 changed files",
+        "src/timesheet/entry.py, 1 added, 1 removed",
+        "line 1, same",
+        "line 2, removed, old",
+        "line 2, added, new 0",
+    ]
+    session.feed(
+        SessionHeadMoved(from_seq=9, to_seq=3, reason="undo", files=True),
+        CheckpointRestored(source="a", commit="b", paths=("a.py", "b.py"), skipped_paths=("mine.py",)),
+    )
+    for record in session.records[-2:]:
+        assert isinstance(record, Envelope)
+        linear.write_event(record)
+    assert said[-2:] == ["undo done", "2 files restored. 1 file kept, because you changed it."]
 
 
 def test_a_subtask_is_told_under_its_name_and_its_words_are_no_answer() -> None:

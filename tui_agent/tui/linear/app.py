@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +21,7 @@ from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.generated_files import describe_restored
 from tui_agent.folds.text.labels import (
     MAP_COMES_LATER,
     always_label,
@@ -37,12 +38,15 @@ from tui_agent.protocol.commands import (
     ContinueTurn,
     DecidePermission,
     Interrupt,
+    Redo,
     Steer,
     SubmitPrompt,
+    Undo,
 )
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextWarned, RepomapBuilt, RepomapUsed
+from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded, ModelRetried
 from tui_agent.protocol.events.policy import (
     OPENS_FILES,
@@ -51,7 +55,7 @@ from tui_agent.protocol.events.policy import (
     PermissionRequested,
     Reach,
 )
-from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
+from tui_agent.protocol.events.session import CommandRejected, ErrorRaised, SessionHeadMoved
 from tui_agent.protocol.events.todo import TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import (
@@ -64,7 +68,9 @@ from tui_agent.protocol.events.turn import (
 from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.engine_handle import EngineLink
+from tui_agent.tui.linear.changes import ChangedFileLines
 from tui_agent.tui.linear.trust import ask_about_files
 from tui_agent.tui.modals.effects import (
     effect_lines,
@@ -77,7 +83,11 @@ from tui_agent.units import format_bytes, format_tokens
 
 Say = Callable[[str], None]
 ReadLine = Callable[[], Awaitable[str | None]]
-HELP = "Type a message, or a number to answer a question. /stop stops the turn, /quit quits."
+HELP = (
+    "Type a message, or a number to answer a question. /undo and /redo undo and redo a turn, "
+    "/diff prints the changes, /stop stops the turn, /quit quits."
+)
+_COMMANDS: Mapping[str, Callable[[], Command]] = {"/stop": Interrupt, "/undo": Undo, "/redo": Redo}
 TWICE_S = 1.5
 ENGINE_ENDS_S = 5.0
 
@@ -90,6 +100,7 @@ class Linear:
         self.say = say
         self.state = SessionState()
         self.approvals = Approvals()
+        self.changes = ChangedFileLines(session)
         self.verbs: dict[str, str] = {}
         self._streamed_text: dict[str, str] = {}
         """The printed part of each streamed answer, by request id."""
@@ -105,6 +116,7 @@ class Linear:
         if self.state.apply(record):
             self.under_way = False
         self.approvals.apply(record)
+        self.changes.keep(record)
         lines = self.lines(record) if record.agent == MAIN_AGENT else self._delegate_lines(record)
         for line in lines:
             self.say(clean(line))
@@ -168,6 +180,8 @@ class Linear:
                 return []
             case CommandRejected(reason=reason, hint=hint) | ErrorRaised(message=reason, hint=hint):
                 return [f"refused or failed, {reason} {hint}".rstrip()]
+            case SessionHeadMoved() | CheckpointRestored() as restored:
+                return _undo_lines(restored)
             case TurnFinished() as end:
                 reason = end.reason.replace("_", " ")
                 return [f"turn {end.turn}, {reason}, {end.duration_ms / 1000:.0f} seconds"]
@@ -229,8 +243,8 @@ class Linear:
         line = line.strip()
         view = self.approvals.view()
         number, _, words = line.partition(" ")
-        if line == "/stop":
-            return Interrupt()
+        if line in _COMMANDS:
+            return _COMMANDS[line]()
         numbers = _answer_numbers(view.permissions[0]) if view.permissions else []
         if number in numbers:
             return self._decide(view.permissions[0], int(number), words.strip())
@@ -245,7 +259,7 @@ class Linear:
             self.say(f"Type {', '.join(numbers[:-1])} or {numbers[-1]}." if view.permissions else HELP)
             return None
         if line.startswith("/"):
-            self.say(HELP)
+            self.say(HELP if line == "/help" else f"Unknown command {reveal_line(number)[:40]}. {HELP}")
             return None
         if self.state.view().turn_running or self.under_way:
             return Steer(text=line)
@@ -287,8 +301,10 @@ async def talk(
         if prompt:
             session.submit(SubmitPrompt(text=prompt))
         while (line := await read_line()) is not None and line.strip() not in ("/quit", "/exit"):
-            command = linear.take(line)
-            if command is not None:
+            if line.strip() == "/diff":
+                for changed in await linear.changes.lines():
+                    say(changed)
+            elif (command := linear.take(line)) is not None:
                 session.submit(command)
         await session.aclose()
         group.cancel_scope.cancel()
@@ -408,6 +424,16 @@ def _question_lines(question: QuestionAsked) -> list[str]:
         return [text, f"Type your answer{alternatives}."]
     numbered = [f"{number}. {option}" for number, option in enumerate(options, 1)]
     return [text, *numbered, "Type a number, or your own words."]
+
+
+def _undo_lines(payload: SessionHeadMoved | CheckpointRestored) -> list[str]:
+    """Return the lines for an undo or a redo, and for the files that it restored."""
+    if isinstance(payload, SessionHeadMoved):
+        return [f"{payload.reason} done"] if payload.reason in ("undo", "redo") else []
+    kept = payload.kept_count
+    pronoun = "it" if kept == 1 else "them"
+    kept_words = f" {format_count(kept, 'file')} kept, because you changed {pronoun}." if kept else ""
+    return [describe_restored(payload) + kept_words]
 
 
 def _answer_numbers(request: PermissionRequested) -> list[str]:
