@@ -112,7 +112,7 @@ def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Pa
     _drop_foreign_address(layers)
     _add_folders(layers, options, variables, paths)
     config = _validate(layers.tree, layers.origins)
-    if options.client in ("app", "headless"):
+    if options.client in ("app", "web", "headless"):
         is_set = {key for key, origin in layers.origins.items() if fallbacks.get(key) != origin}
         config = _apply_choices(config, layers.origins, is_set, paths.project, options.client)
     final_paths = Paths(paths.config_dir, config.data_dir, config.cache_dir, paths.project, paths.home)
@@ -128,7 +128,7 @@ def _apply_choices(
     is_same_server = "base_url" not in is_set or config.base_url == choices.base_url
     if choices.model and "model" not in is_set and is_same_server:
         values |= {"model": choices.model, "base_url": choices.base_url}
-    if client == "app":
+    if client != "headless":
         if choices.theme and "theme" not in is_set:
             values["theme"] = choices.theme
         policy = choices.policies.get(str(project.resolve()), "")

@@ -28,10 +28,11 @@ def load(
     return load_config(SessionOptions(cwd=project, **options), variables)  # type: ignore[arg-type]
 
 
-def test_choices_are_used_where_nothing_else_is_set(tmp_path: Path) -> None:
+@rows("client", ["app", "web"])
+def test_choices_are_used_where_nothing_else_is_set(tmp_path: Path, client: str) -> None:
     policies = {str(tmp_path / "project"): "plan", str(tmp_path / "other"): "ask"}
     text = CHOICES._replace(policies=policies).to_json()
-    config = load(tmp_path, text)
+    config = load(tmp_path, text, client=client)
     assert (config.theme, config.model, config.base_url) == ("day", "vendor/chosen", "http://h/v1")
     assert config.policy == "plan"
     assert config.origin("model") == str(tmp_path / "home/.local/share/tui-agent" / FILE_NAME)
