@@ -292,6 +292,15 @@ async def test_earlier_sessions_are_offered_only_where_there_are_any(tmp_path: P
         assert driven.app.start is not None and driven.app.start.usable[-1].intent == "sessions"
 
 
+async def test_beside_the_panes_no_text_of_the_page_is_cut(tmp_path: Path) -> None:
+    (tmp_path / "sessions/ses_1").mkdir(parents=True)
+    options = SessionOptions(cwd=NOWHERE, data_dir=tmp_path)
+    async with open_app(empty_session("m"), outside=outside, options=options, size=(100, 30)) as driven:
+        await shown(driven, "continue an earlier session")
+        page = driven.text().partition("This folder")[0]
+        assert "lets you undo it, and records" in page and "event." in page and "…" not in page
+
+
 async def test_the_policy_can_be_changed_before_anything_runs() -> None:
     async with open_app(empty_session("m"), outside=outside) as driven:
         await shown(driven, "This folder")

@@ -22,8 +22,10 @@ from tui_agent.tui.widgets.keymap import KeyActions
 from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.rows import Pen, blank, cells, with_intent
 
+NAME_CELLS: Final = 17
+MIN_WIDE_ROOM: Final = 62
+"""Minimum width in cells of the page for names of rows that are `NAME_CELLS` wide whatever the names."""
 MAX_WIDTH: Final = 92
-INTRODUCTION_ROWS: Final = 3
 MAX_NOTICES: Final = 3
 FOLDER_INDENT: Final = " " * 6
 """Indent that aligns the facts about the folder with the names of the rows above."""
@@ -114,30 +116,32 @@ class Start(KeyActions, LinePane, can_focus=True):
     def draw(self, width: int, height: int) -> list[Strip]:
         room = min(MAX_WIDTH, width - 4)
         indent = max(2, min(14, (width - room) // 2))
-        body = self._body(room)
-        if len(body) > height:
-            body = body[INTRODUCTION_ROWS:]
+        introduction, body = self._introduction(room), self._body(room)
+        if len(introduction) + len(body) <= height:
+            body = [*introduction, *body]
         top = max(0, min(4, (height - len(body)) // 3))
         left, right = blank(indent, self.style()), blank(max(0, width - indent - room), self.style())
         return [blank(width, self.style())] * top + [Strip.join([left, row, right]) for row in body]
 
-    def _body(self, room: int) -> list[Strip]:
+    def _introduction(self, room: int) -> list[Strip]:
         pen = Pen(self.looks, self.surface, margin=0)
         text = "It shows what it does, lets you undo it, and records every event."
-        gap = pen.line(room, [])
-        rows = [
+        return [
             pen.line(room, [pen.part("A coding agent in your terminal", bold=True)]),
-            pen.line(room, [pen.part(text, "t2")]),
-            gap,
+            *pen.hanging_rows(room, [], wrap(text, room), pen.style("t2")),
+            pen.line(room, []),
         ]
+
+    def _body(self, room: int) -> list[Strip]:
+        pen = Pen(self.looks, self.surface, margin=0)
+        gap = pen.line(room, [])
         if self.content.needs_model:
-            rows += [*self._problem_rows(pen, room), gap]
+            rows = self._problem_rows(pen, room)
         else:
             first = pen.part("Ready. ", "success", bold=True)
-            rows += [
-                pen.line(room, [first, pen.part("Write below what should change, or ask a question.")]),
-                gap,
-            ]
+            pieces = wrap("Write below what should change, or ask a question.", room - cells([first]))
+            rows = pen.hanging_rows(room, [first], pieces, pen.style())
+        rows.append(gap)
         choices = self._choice_rows(pen, room)
         folder = self._folder_rows(pen, room)
         return [*rows, *choices, *([gap] if choices else []), *folder, *self._notice_rows(pen, room)]
@@ -189,12 +193,16 @@ class Start(KeyActions, LinePane, can_focus=True):
             pen.mark,
             pen.part(key if is_usable else "–", "accent" if is_usable else "t3", bold=True),
             pen.part("  "),
-            pen.part(choice.name.ljust(17), "t1" if is_usable else "t3", bold=chosen),
+            pen.part(choice.name.ljust(self._name_cells(room)), "t1" if is_usable else "t3", bold=chosen),
             pen.part(choice.about, "t2" if is_usable else "t3"),
         ]
         row = pen.line(room, left, [pen.part(choice.right, "t2")])
         # A click on the empty cells of a row counts too.
         return row.apply_style(with_intent(Style(), intent))
+
+    def _name_cells(self, room: int) -> int:
+        longest = max(len(choice.name) for choice in self.content.choices)
+        return NAME_CELLS if room >= MIN_WIDE_ROOM else min(NAME_CELLS, longest + 2)
 
     def _folder_rows(self, pen: Pen, room: int) -> list[Strip]:
         content = self.content
