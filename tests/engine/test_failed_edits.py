@@ -7,6 +7,7 @@ import pytest
 from tests.engine.harness import ask, call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
+from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.parts import TextContent
@@ -47,6 +48,7 @@ async def test_commands_and_tests_after_a_failed_edit_are_not_run(
     assert [one.status for one in results][1:] == ["interrupted", "interrupted", "ok", "ok"]
     for result in results[1:3]:
         assert (result.content, result.summary) == ((TextContent(text=NOT_RUN),), "not run")
+        assert result.display == (TextBlock(text=NOT_RUN),)
         assert result.call_id not in decided
     assert (workspace / "a.py").read_text() == "x = 2\n" and not (workspace / "ran").exists()
 

@@ -33,10 +33,16 @@ examples:
   tui-agent sessions export ses_01 --format archive -o ~/ses_01.tar.gz
   tui-agent sessions export ses_01 --format bundle -o repo.bundle && git clone repo.bundle files
   tui-agent sessions export ses_01 --format trajectory --to s3://bucket/runs
-  tui-agent sessions import ~/ses_01.tar.gz
 
 Secrets are removed from all texts, but not from files: a bundle, an archive and a trajectory contain checkpoints of the
 workspace's files. To remove secrets from a bundle or an archive too, add --redact. To leave out the files, add --no-files.
+"""
+
+
+IMPORT_EXAMPLES = """\
+examples:
+  tui-agent sessions import ~/ses_01.tar.gz
+  tui-agent sessions import s3://bucket/runs/ses_01.tar.gz
 """
 
 
@@ -66,7 +72,9 @@ def add_verbs(verbs: Verbs) -> None:
         action="store_true",
         help="for archive and bundle: also remove secrets from the workspace's files",
     )
-    importer = verbs.add("import", import_session, "create a session from an archive", examples=EXAMPLES)
+    importer = verbs.add(
+        "import", import_session, "create a session from an archive", examples=IMPORT_EXAMPLES
+    )
     importer.add_argument(
         "file", metavar="FILE", help="an archive written by sessions export, or its s3:// address"
     )

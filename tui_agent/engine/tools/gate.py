@@ -359,10 +359,12 @@ class Gate:
         self._record(case, decision, allowed, reason, content)
         if allowed:
             return self._allow(case, decision, judged)
+        name = (
+            "" if f"`{decision.rule_id.removeprefix('rule: ')}`" in reason else f" (rule {decision.rule_id})"
+        )
         return Verdict(
             False,
-            f"Not allowed: {reason} (rule {decision.rule_id}). Do not work around it: "
-            "continue without it, or say what you need.",
+            f"Not allowed: {reason}{name}. Do not work around it: continue without it, or say what you need.",
             f"denied: {reason}",
         )
 

@@ -28,6 +28,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import HOOKS_REASON
 from tui_agent.models.normalisation import tool_name
 from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.display import DisplayBlock, TextBlock
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
 from tui_agent.protocol.ids import AgentId
@@ -161,7 +162,8 @@ class ToolPhase:
         try:
             effects = tool.effects(args)
             if edit_failed and any(isinstance(effect, RunEffect) for effect in effects):
-                self._close(plan.call, agent, "interrupted", _AFTER_FAILED_EDIT, "not run")
+                shown = (TextBlock(text=_AFTER_FAILED_EDIT),)
+                self._close(plan.call, agent, "interrupted", _AFTER_FAILED_EDIT, "not run", shown)
                 return None
             if tool.settles:
                 args = await tool.settle_arguments(args, grant_paths(self._parts.env, effects))
@@ -213,7 +215,13 @@ class ToolPhase:
         self._close(call, agent, "failed", str(fault), summarise_fault(fault))
 
     def _close(
-        self, call: ToolCallPart, agent: AgentId, status: ToolStatus, for_model: str, summary: str
+        self,
+        call: ToolCallPart,
+        agent: AgentId,
+        status: ToolStatus,
+        for_model: str,
+        summary: str,
+        display: tuple[DisplayBlock, ...] = (),
     ) -> None:
         recorder = self._parts.recorder
         recorder.append(
@@ -224,6 +232,7 @@ class ToolPhase:
                 part=recorder.state.parts,
                 content=(TextContent(text=for_model),),
                 summary=summary,
+                display=display,
             ),
             agent=agent,
         )
