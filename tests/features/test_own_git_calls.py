@@ -42,6 +42,19 @@ def test_branch_state_and_completion_of_the_screen(hostile: Hostile) -> None:
     assert hostile.fired() == []
 
 
+def test_an_added_submodule_counts_as_a_change_as_in_git_status(tmp_path: Path) -> None:
+    inner, outer = tmp_path / "inner", tmp_path / "outer"
+    words = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
+    for folder in (inner, outer):
+        subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True)
+        subprocess.run(["git", *words, "commit", "-qm", "x", "--allow-empty"], cwd=folder, check=True)
+    add = ["git", *words, "submodule", "--quiet", "add", str(inner), "libs/sub"]
+    subprocess.run(add, cwd=outer, check=True, capture_output=True)
+    assert folder_facts(outer) == "git main, 2 changed"
+    (outer / "libs/sub/new.txt").write_text("x")
+    assert folder_facts(outer) == "git main, 2 changed"
+
+
 @pytest.mark.slow
 def test_the_map_of_the_repository_with_its_history(hostile: Hostile, tmp_path: Path) -> None:
     mapped = RepoMap(hostile.folder, tmp_path / "cache")

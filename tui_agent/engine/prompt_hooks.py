@@ -17,6 +17,7 @@ from tui_agent.errors import ToolError
 from tui_agent.folds.session.view import PROMPT_HOOKS_REASON
 from tui_agent.ports.tool_servers import ResourceContent
 from tui_agent.protocol.base import LongText
+from tui_agent.protocol.events.hook import REFUSED_MESSAGE
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered
 
@@ -144,7 +145,7 @@ class PromptHooks:
                 command=command, reason="The message was stopped before it was sent.", hint=hint
             )
         why = f": {hook_verdict.reason.rstrip('.')}." if hook_verdict.reason else "."
-        return CommandRejected(command=command, reason=f"A hook refused this message{why}", hint=hint)
+        return CommandRejected(command=command, reason=f"{REFUSED_MESSAGE}{why}", hint=hint)
 
 
 def prompt_from_queue(queued: UserQueued) -> UserMessageReceived:

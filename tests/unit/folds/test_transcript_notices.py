@@ -10,9 +10,11 @@ from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.folds.views import Views
 from tui_agent.protocol.envelope import SCHEMA_VERSION, UnknownEvent
 from tui_agent.protocol.events.context import ContextWarned
-from tui_agent.protocol.events.session import LogRepaired, SessionStarted, SettingsChanged
-from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.protocol.ids import AgentId
+from tui_agent.protocol.events.hook import REFUSED_MESSAGE, HookRan
+from tui_agent.protocol.events.model import ModelFailed
+from tui_agent.protocol.events.session import CommandRejected, LogRepaired, SessionStarted, SettingsChanged
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
+from tui_agent.protocol.ids import AgentId, RequestId
 from tui_agent.protocol.settings import Budgets, SessionSettings
 
 
@@ -109,3 +111,35 @@ def test_what_opening_repaired_is_told_with_the_right_numbers() -> None:
         "An incomplete line at the end of the log (20 bytes) was moved to events.torn-2.",
         "2 damaged lines were skipped.",
     )
+
+
+def test_a_message_that_a_hook_refused_is_told_once_with_the_hook_and_what_to_do() -> None:
+    views, story = Views(), Story()
+    command = "grep -q forbidden"
+    views.apply(
+        story(
+            HookRan(
+                event="before_prompt", command=command, source="user", decision="deny", reason="No words."
+            )
+        )
+    )
+    hint = "Press Up to get your message back."
+    reason = f"{REFUSED_MESSAGE}: No words."
+    views.apply(story(CommandRejected(command="submit_prompt", reason=reason, hint=hint)))
+    [notice] = views.transcript.view().entries
+    assert isinstance(notice, NoticeEntry) and (notice.kind, notice.command) == ("rejected", "submit_prompt")
+    assert notice.lines == (reason, f"hook: {command} (before_prompt)", hint)
+
+
+def test_after_a_refused_key_the_place_to_enter_a_key_is_named() -> None:
+    for fault, ways in (("auth", "/provider enter a key"), ("timeout", "/trace see the tries")):
+        views, story = Views(), Story()
+        for payload in (
+            UserMessageReceived(text="hi"),
+            TurnStarted(turn=1),
+            ModelFailed(request_id=RequestId("r"), fault=fault, message="no"),  # type: ignore[arg-type]
+            TurnFinished(turn=1, reason="model_error", duration_ms=1.0),
+        ):
+            views.apply(story(payload))
+        [notice] = [one for one in views.transcript.view().entries if isinstance(one, NoticeEntry)]
+        assert ways in notice.lines[-1]

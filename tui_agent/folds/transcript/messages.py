@@ -60,6 +60,7 @@ _FAULTS = {
     "script": "The scripted model does not expect this request.",
 }
 
+_AFTER_REFUSED_KEY = "Enter try again · /provider enter a key · /model use another model · /doctor check all"
 _AFTER_FAILURE = "Enter try again · /model use another model · /trace see the tries · /doctor check all"
 
 
@@ -157,7 +158,9 @@ def _add_kept_work(draft: Draft) -> bool:
     kept = f" and {format_count(results, 'tool result')} are" if results else " is"
     changed = format_count(files, "file was", "files were") if files else "No file was"
     summary = f"Your message{kept} kept. {changed} changed in this turn."
-    draft.update_notice(draft.failure, "error", (*entry.lines, summary, _AFTER_FAILURE))
+    is_refused_key = entry.lines[0] == _FAULTS["auth"]
+    ways = _AFTER_REFUSED_KEY if is_refused_key else _AFTER_FAILURE
+    draft.update_notice(draft.failure, "error", (*entry.lines, summary, ways))
     return True
 
 

@@ -23,7 +23,7 @@ from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.files import CheckpointRestored
-from tui_agent.protocol.events.hook import HOOK_STOPPED, HookRan
+from tui_agent.protocol.events.hook import HOOK_STOPPED, REFUSED_MESSAGE, HookRan
 from tui_agent.protocol.events.job import JobFinished, JobStarted, JobStopper
 from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.policy import PermissionRevoked
@@ -100,6 +100,12 @@ def _on_error_raised(draft: Draft, ev: Envelope, payload: ErrorRaised) -> None:
 
 @NOTICE_HANDLERS.on(CommandRejected)
 def _on_command_rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -> None:
+    newest = len(draft.entries) - 1
+    hook = draft.entries[newest] if newest >= 0 else None
+    if payload.reason.startswith(REFUSED_MESSAGE) and isinstance(hook, NoticeEntry) and hook.kind == "hook":
+        lines = (payload.reason, *hook.lines[1:], payload.hint)
+        draft.update_notice(newest, "warning", lines, "rejected", payload.command)
+        return
     lines = (payload.reason, payload.hint)
     draft.add_notice(ev, "rejected", "warning", lines, command=payload.command)
 

@@ -21,6 +21,8 @@ HookEvent: TypeAlias = Literal[
 HookDecision: TypeAlias = Literal["", "allow", "ask", "deny"]
 HookSource: TypeAlias = Literal["user", "project", "plugin"]
 
+REFUSED_MESSAGE: Final = "A hook refused this message"
+"""Beginning of the reason of a rejected message that a hook refused."""
 HOOK_STOPPED: Final = "The hook was stopped because its event was cancelled."
 """The fault of a hook that was stopped because the call, prompt or turn it was asked about had ended."""
 

@@ -232,7 +232,9 @@ def folder_facts(root: Path) -> str:
     if repository is None:
         return "no git repository"
     branch = f"git {repository.head_label}".rstrip()
-    changed = query_git(root, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all")
+    changed = query_git(
+        root, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty"
+    )
     if changed is None:
         return branch
     return f"{branch}, {len(changed.splitlines())} changed" if changed else f"{branch}, clean"
