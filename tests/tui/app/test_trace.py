@@ -344,6 +344,19 @@ async def test_what_a_press_on_the_head_opens_over_the_chat_is_answered() -> Non
         assert [one for one in driven.session.submitted if isinstance(one, SetPolicy)]
 
 
+async def test_a_click_on_help_opens_it_above_the_trace_as_its_key_does() -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        await driven.press("f3")
+        await driven.settle()
+        trace = driven.app.screen
+        rows = driven.rows()
+        await driven.pilot.click(offset=(rows[-1].index("F1 help") + 4, len(rows) - 1))
+        await driven.settle()
+        assert driven.app.screen is not trace and trace in driven.app.screen_stack
+        await driven.press("escape")
+        assert driven.app.screen is trace
+
+
 async def test_a_click_chooses_a_span_and_a_click_on_its_mark_folds_it() -> None:
     async with open_app(golden("night_shift"), size=(160, 45)) as driven:
         await driven.press("f3", "home")

@@ -305,6 +305,8 @@ class Page(PageFrame[ItemT]):
     Subclasses draw the rows and the details; `scope` names the scope of the keys that only the subclass has.
     """
 
+    opens_above: ClassVar[frozenset[str]] = frozenset()
+    """Actions of the header and the footer that a click runs above this page; the other ones close the page first."""
     key_methods = {
         "page_scroll": "move_page",
         "page_ends": "move_to_end",
@@ -395,7 +397,8 @@ class Page(PageFrame[ItemT]):
     def _on_intent(self, event: Intent) -> None:
         event.stop()
         if event.name in HEADER_ACTIONS:
-            self.leave()
+            if event.name not in self.opens_above:
+                self.leave()
             app = self.context.app
             # Run the action after this screen has closed, so that what it opens is not closed too.
             app.call_later(app.do, event.name, event.argument)

@@ -31,6 +31,7 @@ class TraceScreen(Page[int]):
     """
 
     scope: ClassVar[Scope] = "trace"
+    opens_above = frozenset({"help", "context"})
     key_methods = {
         "span": "move",
         "fold": "fold",
