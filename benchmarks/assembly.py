@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tui_agent.context.assembly import Assembly, RequestInput
-from tui_agent.context.token_counter import Tokens, bundled
+from tui_agent.context.token_counter import Tokens, load_bundled_vocabulary
 from tui_agent.ports.middleware import Fragment
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -42,7 +42,7 @@ def history() -> Iterator[Message]:
 
 def measure(window: int) -> dict[str, float]:
     """Return the time of the first request, and the median and maximum of the later requests."""
-    tokens = Tokens(bundled)
+    tokens = Tokens(load_bundled_vocabulary)
     tokens.load()
     assembly, said, spent = Assembly(tokens), history(), []
     messages = [next(said)]

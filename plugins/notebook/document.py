@@ -35,7 +35,7 @@ class Cell:
 
     @property
     def source(self) -> str:
-        return joined(self.value.get("source", ""))
+        return join_lines(self.value.get("source", ""))
 
     @property
     def outputs(self) -> list[dict[str, Any]]:
@@ -175,7 +175,7 @@ class Notebook:
         return text.encode()
 
 
-def joined(value: object) -> str:
+def join_lines(value: object) -> str:
     """Return a text as one string; the file format stores it as a string or as a list of lines."""
     return "".join(map(str, value)) if isinstance(value, list) else str(value)
 

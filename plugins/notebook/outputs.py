@@ -7,7 +7,7 @@ from typing import Any
 
 import tui_agent.plugin_api as api
 
-from .document import joined
+from .document import join_lines
 
 MAX_IMAGES = 4
 MAX_IMAGE_BYTES = 5_000_000
@@ -26,7 +26,7 @@ def output_text(output: dict[str, Any]) -> str:
     """Return an output as text. For an image, this is a note of the image's type and size."""
     match output.get("output_type"):
         case "stream":
-            return api.strip_control_sequences(joined(output.get("text", "")))
+            return api.strip_control_sequences(join_lines(output.get("text", "")))
         case "error":
             trace = output.get("traceback")
             text = "\n".join(map(str, trace)) if isinstance(trace, list) else ""
@@ -41,7 +41,7 @@ def output_text(output: dict[str, Any]) -> str:
             if images:
                 return "\n".join(images)
             if "text/plain" in found:
-                return api.strip_control_sequences(joined(found["text/plain"]))
+                return api.strip_control_sequences(join_lines(found["text/plain"]))
             return f"[{', '.join(map(str, found))}]"
         case _:
             return "[unknown output]"
@@ -55,7 +55,7 @@ def output_images(outputs: Iterable[dict[str, Any]]) -> list[Image]:
         data = found if isinstance(found, dict) else {}
         for media_type in _IMAGE_TYPES:
             try:
-                raw = base64.b64decode(joined(data.get(media_type, "")))
+                raw = base64.b64decode(join_lines(data.get(media_type, "")))
             except ValueError:
                 continue
             if 0 < len(raw) <= MAX_IMAGE_BYTES and api.image_type(raw) == media_type:

@@ -9,7 +9,7 @@ from tui_agent.context.compaction_limits import (
     chars_of,
     needed_calls,
     newest_readings,
-    reducible,
+    reducible_results,
     summary_cut,
 )
 from tui_agent.context.summary import (
@@ -129,7 +129,7 @@ def test_only_old_outputs_are_put_away_and_what_is_told_of_them_is_bounded(
 ) -> None:
     messages, _ = history(acts)
     needed = needed_calls(messages) | newest_readings(messages)
-    away = reducible(messages, keep, needed)
+    away = reducible_results(messages, keep, needed)
     assert all(isinstance(one, ToolMessage) and one.name != "write_todos" for one in away)
     assert not {one.call_id for one in away} & needed
     newest = [one for one in messages if isinstance(one, AssistantMessage)][-2:]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import GROUPS
 from tui_agent.cli.output import say
-from tui_agent.store.redaction.redactor import Hit, Redactor, clipped, merged, spliced
+from tui_agent.store.redaction.redactor import Hit, Redactor, clip_hits, merge_hits, replace_hits
 
 EXAMPLES = """\
 examples:
@@ -74,7 +74,7 @@ def explained_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
 def redacted_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[str]:
     """Yield the lines with their secrets replaced, including every line of a private key."""
     for line, hits in _judged_lines(lines, redactor):
-        yield spliced(_encode(line), hits).decode("utf-8", "surrogatepass")
+        yield replace_hits(_encode(line), hits).decode("utf-8", "surrogatepass")
 
 
 def _judged_lines(lines: Iterable[str], redactor: Redactor) -> Iterator[tuple[str, list[Hit]]]:
@@ -111,11 +111,11 @@ def _hits_by_line(texts: Sequence[str], before: Iterable[str], redactor: Redacto
     raw, context = _encode("\n".join(texts)), _encode("".join(f"{text}\n" for text in before))
     hits = redactor.hits(raw)
     if context and raw.strip() and redactor.suspects(context + raw):
-        hits = merged([*hits, *clipped(redactor.hits(context + raw), len(context), len(context + raw))])
+        hits = merge_hits([*hits, *clip_hits(redactor.hits(context + raw), len(context), len(context + raw))])
     end = -1
     for text in texts:
         start, end = end + 1, end + 1 + len(_encode(text))
-        yield clipped(hits, start, end)
+        yield clip_hits(hits, start, end)
 
 
 def _encode(text: str) -> bytes:

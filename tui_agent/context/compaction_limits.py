@@ -91,7 +91,7 @@ def _is_separable(history: Sequence[Message], first: int, start: int) -> bool:
     return newest_before < min(message.seq for message in history[start:])
 
 
-def reducible(
+def reducible_results(
     history: Sequence[Message], keep_chars: int, spared: Collection[CallId] = ()
 ) -> list[ToolMessage]:
     """Return the tool results whose outputs may be offloaded, oldest first.

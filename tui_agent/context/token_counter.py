@@ -71,7 +71,7 @@ def _copy_text(text: str) -> str:
     return text if text.isascii() else text[:1] + text[1:]
 
 
-def bundled() -> Vocabulary | None:
+def load_bundled_vocabulary() -> Vocabulary | None:
     """Load the vocabulary installed with the product. Return None if the file is missing or was changed.
 
     Blocks for a tenth of a second, so it must not be called on the event loop.

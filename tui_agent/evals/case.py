@@ -62,7 +62,7 @@ class VerifierSpec(_Entry):
         return self
 
 
-class Expected(_Entry):
+class Expectations(_Entry):
     """Assertions about the content of files and about succeeded tools, checked after the agent has ended.
 
     `files` maps a path in the workspace to the file in the case's folder that must have the same content, or to an
@@ -110,7 +110,7 @@ class Case(_Entry):
     oracle_plugin: str = ""
     recording: str = ""
     follow_ups: tuple[str, ...] = ()
-    expected: Expected | None = None
+    expected: Expectations | None = None
     folder: Path = Field(Path(), exclude=True)
     """The folder of the case's file; set when the file is read."""
     harbor: "HarborTask | None" = None

@@ -26,7 +26,7 @@ MAX_REWARD_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckInput:
     """Input of a verifier's command: the workspace after the agent, the fixture, and the session's log."""
 
     workspace: Path
@@ -99,7 +99,7 @@ async def run_harbor_tests(case: Case, env: Environment, logs: Path) -> tuple[Te
     )
 
 
-async def run_verifier(case: Case, checked: Checked, env: Environment) -> VerifierFinished:
+async def run_verifier(case: Case, checked: CheckInput, env: Environment) -> VerifierFinished:
     """Run the command of the case's verifier on a copy of the workspace."""
     spec = case.verifier
     assert spec is not None

@@ -13,7 +13,7 @@ from types import MappingProxyType, TracebackType
 from tui_agent.evals.case import Case
 from tui_agent.evals.case_functions import CaseFunctions, run_environment_verifier, run_plugin_verifier
 from tui_agent.evals.case_image import CaseImage
-from tui_agent.evals.checks import Checked, run_harbor_tests, run_tests, run_verifier
+from tui_agent.evals.checks import CheckInput, run_harbor_tests, run_tests, run_verifier
 from tui_agent.evals.environment_tests import EnvironmentSession, sandboxed_environments
 from tui_agent.evals.expectations import EXPECTED, check_expected
 from tui_agent.evals.workspace import create_check_copy, create_workspace
@@ -141,7 +141,7 @@ class Checker:
                 return await run_plugin_verifier(case.verifier, function, Path(env.root), session)
             fixture = self._folder / name / "fixture"
             create_workspace(case, fixture)
-            checked = Checked(Path(env.root), fixture, session / "events.jsonl")
+            checked = CheckInput(Path(env.root), fixture, session / "events.jsonl")
             return await run_verifier(case, checked, env)
 
 

@@ -35,7 +35,7 @@ CHUNK_BYTES = 1 << 20
 _BLOB = re.compile(r"blobs/[0-9a-f]{64}")
 
 
-class Imported(NamedTuple):
+class ImportResult(NamedTuple):
     """The result of the import of an archive. `trouble` is the reason why the archive's checkpoints were not imported."""
 
     session: str
@@ -43,7 +43,7 @@ class Imported(NamedTuple):
     trouble: str
 
 
-async def import_archive(archive: Path, root: Path, new_id: str) -> Imported:
+async def import_archive(archive: Path, root: Path, new_id: str) -> ImportResult:
     """Import an archive as a session below `root`.
 
     The session keeps its id; if that id is taken, the session gets `new_id`. Raises `UsageError` if the file is not a
@@ -62,7 +62,7 @@ async def import_archive(archive: Path, root: Path, new_id: str) -> Imported:
         ) from fault
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return Imported(session, manifest, trouble)
+    return ImportResult(session, manifest, trouble)
 
 
 def _make_folder(root: Path) -> Path:

@@ -26,7 +26,7 @@ TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", 
 """A task's state; `open` is `pending` in the todo list."""
 
 
-class Described(FrozenModel):
+class DescribableModel(FrozenModel):
     """Base of actions and observations.
 
     `template` is the format string of `message`; `{0}` in it stands for the object itself.
@@ -40,7 +40,7 @@ class Described(FrozenModel):
         return self.template.format(self)
 
 
-class ActionBase(Described):
+class ActionBase(DescribableModel):
     """Base of every action. `exception` is the unchanged text of the exception if the action failed.
 
     `tool` is the tool that runs the action. The fields have the names of the tool's arguments.
@@ -198,7 +198,7 @@ _ACTIONS_BY_TOOL: dict[str, type[ToolAction]] = {
 }
 
 
-class ObservationBase(Described):
+class ObservationBase(DescribableModel):
     """Base of every observation. `content` is the result as the model saw it."""
 
     observation: str

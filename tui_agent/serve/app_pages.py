@@ -16,7 +16,7 @@ from aiohttp import web
 from tui_agent.config.extras import install_hint
 from tui_agent.errors import ConfigError, UsageError
 from tui_agent.serve.access import AccessControl
-from tui_agent.serve.page_connection import MAX_INPUT_BYTES, PageConnection, bound
+from tui_agent.serve.page_connection import MAX_INPUT_BYTES, PageConnection, clamp_cells
 
 HEARTBEAT_S = 15.0
 SHUTDOWN_S = 3.0
@@ -91,7 +91,7 @@ def _read(name: str) -> str:
 
 
 def _cells(text: str) -> int:
-    return bound(int(text)) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
+    return clamp_cells(int(text)) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
 
 
 def _static_folder() -> Path:

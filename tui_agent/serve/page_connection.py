@@ -94,7 +94,7 @@ class PageConnection:
                     case ["stdin", str(text)]:
                         await _send(app, b"D", text.encode("utf-8", "replace"))
                     case ["resize", {"width": int(width), "height": int(height)}]:
-                        size = {"type": "resize", "width": bound(width), "height": bound(height)}
+                        size = {"type": "resize", "width": clamp_cells(width), "height": clamp_cells(height)}
                         await _send(app, b"M", json.dumps(size).encode())
                     case ["focus" | "blur" as kind, *_]:
                         await _send(app, b"M", json.dumps({"type": kind}).encode())
@@ -109,7 +109,7 @@ def app_command(options: SessionOptions) -> tuple[str, ...]:
     return sys.executable, "-P", "-m", "tui_agent.serve.page_app", json.dumps(options.to_json())
 
 
-def bound(cells: int) -> int:
+def clamp_cells(cells: int) -> int:
     """Limit a width or height, in cells, to what the app can draw."""
     return max(1, min(cells, MAX_CELLS))
 

@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.trust import current_trust_keys
-from tui_agent.context.token_counter import Tokens, bundled
+from tui_agent.context.token_counter import Tokens, load_bundled_vocabulary
 from tui_agent.errors import BudgetExceeded, ConfigError, ModelError, TuiAgentError
 from tui_agent.evals.case import Case
 from tui_agent.evals.case_functions import load_case_functions
@@ -110,7 +110,7 @@ async def run_orchestrated(
                 simulation.case.prompt, tree, orchestrator, overseer, simulation.profile, max_turns
             )
         else:
-            tokens = Tokens(bundled)
+            tokens = Tokens(load_bundled_vocabulary)
             await to_thread.run_sync(tokens.load)
             made = SimpleOrchestrator(simulation.case.prompt, tree, orchestrator, tokens.count)
         return await run.play_user(settings, caller, made)

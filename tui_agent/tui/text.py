@@ -73,7 +73,7 @@ def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
     return expand_tabs(text, tab) if tab and "\t" in text else text
 
 
-def typed(text: str) -> str:
+def clean_typed_text(text: str) -> str:
     """Remove control sequences and invisible characters from text that the user typed; keep tabs and emoji."""
     if _PLAIN.fullmatch(text):
         return text

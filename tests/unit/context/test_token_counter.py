@@ -10,10 +10,10 @@ import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.context.token_counter import VOCABULARY, BytePairs, Tokens, bundled
+from tui_agent.context.token_counter import VOCABULARY, BytePairs, Tokens, load_bundled_vocabulary
 from tui_agent.folds.context.token_calibration import Calibration
 
-COUNTED = bundled()
+COUNTED = load_bundled_vocabulary()
 
 
 @pytest.fixture(scope="module")

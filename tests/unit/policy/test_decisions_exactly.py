@@ -3,7 +3,7 @@
 import pytest
 
 from tests.stubs.rows import rows
-from tui_agent.policy.decision.judgement import Judgement, strongest
+from tui_agent.policy.decision.judgement import Judgement, strongest_judgement
 from tui_agent.policy.decision.policy import RulePolicy
 from tui_agent.ports.environment import WorkspaceLink
 from tui_agent.ports.policy import Decision, PolicyFacts
@@ -315,13 +315,13 @@ def test_the_strongest_judgement_is_the_one_that_denies_then_warns_then_is_someb
     )
     order = [deny, risky, ruled, ask, allow]
     for first in range(len(order)):
-        assert strongest(order[first:]) is strongest(order[first:][::-1]) is order[first]
+        assert strongest_judgement(order[first:]) is strongest_judgement(order[first:][::-1]) is order[first]
     assert [judgement.is_rule for judgement in (ask, ruled, Judgement("ask", "rules.below", ""))] == [
         False,
         True,
         True,
     ]
-    assert strongest([]) == Judgement("ask", "no-rule", "it is not known what this does", "", True)
+    assert strongest_judgement([]) == Judgement("ask", "no-rule", "it is not known what this does", "", True)
 
 
 def test_only_a_command_that_a_sandbox_bounds_is_sealed_and_only_a_doubtful_one_may_be_tried() -> None:

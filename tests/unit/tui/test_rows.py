@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.style import Style
 
 from tui_agent.tui.text import clean, width
-from tui_agent.tui.widgets.rows import blank, cells, intent_of, part, row, with_intent, wrap
+from tui_agent.tui.widgets.rows import blank_strip, cells, intent_of, part, row, with_intent, wrap
 
 PLAIN = Style()
 texts = st.text(st.characters(codec="utf-8"), max_size=60)
@@ -44,4 +44,4 @@ def test_an_intent_travels_with_the_style_and_only_there() -> None:
     assert intent_of(with_intent(PLAIN, "fold 3")) == "fold 3"
     assert intent_of(PLAIN) == ""
     assert cells([("漢字", PLAIN), ("ab", PLAIN)]) == 6
-    assert blank(7, PLAIN).cell_length == 7
+    assert blank_strip(7, PLAIN).cell_length == 7

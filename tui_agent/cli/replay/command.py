@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         return print_rerun(result, folder.name, as_json=arguments.json)
     seq = resolve_seq(records, arguments.to)
     if arguments.headless:
-        return headless(folder, records, seq)
+        return print_views(folder, records, seq)
     # The records are needed until the end, so exempt them from garbage collection.
     gc.freeze()
     # Imported only here, because only the app needs Textual.
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
-def headless(folder: Path, records: Sequence[Record], seq: int) -> int:
+def print_views(folder: Path, records: Sequence[Record], seq: int) -> int:
     """Print the content of all panes of the app at event `seq` as one JSON object."""
     views = views_to_json(views_at(records, seq))
     say_json({"session": folder.name, "path": str(folder), "events": len(records), **views})

@@ -76,13 +76,13 @@ def run(arguments: argparse.Namespace) -> int:
         options = replace(options, model=f"demo:{demo.name}", policy=demo.policy, ignore_project=True)
         if not arguments.headless:
             return open_app(replace(options, prompt=demo.prompt, steer=demo.steer))
-        return headless(replace(options, policy=UNATTENDED), demo.prompt, as_json=arguments.json)
+        return run_headless(replace(options, policy=UNATTENDED), demo.prompt, as_json=arguments.json)
     finally:
         if is_temporary:
             shutil.rmtree(workspace, ignore_errors=True)
 
 
-def headless(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
+def run_headless(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
     """Run the scenario like `tui-agent run`, then undo and redo its turn."""
     # Imported only here: the app's process must not load the engine.
     coda = import_module("tui_agent.cli.run.demo_end").undo_and_redo

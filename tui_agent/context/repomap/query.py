@@ -19,7 +19,7 @@ from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.named_files import Alike, find_named_files
 from tui_agent.context.repomap.path_kinds import by_first_name, is_entry, is_packaging, kind_of
 from tui_agent.context.repomap.question_words import Query
-from tui_agent.context.repomap.ranking import Ranked
+from tui_agent.context.repomap.ranking import FileScore
 from tui_agent.context.repomap.redacted_text import Cleaner
 from tui_agent.context.repomap.related_files import add_related, find_related
 from tui_agent.context.repomap.rendering import detailed_files, render_map, room_of, symbols_at, tokens_of
@@ -77,7 +77,7 @@ class Ask(NamedTuple):
 class Basis(NamedTuple):
     """The input for a repository map: ranked files, unranked files, and a function that returns a file's symbols."""
 
-    order: list[Ranked]
+    order: list[FileScore]
     rest: list[str]
     skipped: dict[str, int]
     symbols: Callable[[str], tuple[Symbol, ...]]
@@ -115,8 +115,8 @@ def from_index(index: Snapshot, listing: FileList, texts: TextCache, ask: Ask) -
 
 
 def _mentioned_first(
-    order: list[Ranked], ask: Ask, alike: Alike, look: ranking.LineFinder = lambda _: None
-) -> list[Ranked]:
+    order: list[FileScore], ask: Ask, alike: Alike, look: ranking.LineFinder = lambda _: None
+) -> list[FileScore]:
     if not ask.query.text:
         return order
     mentions = [
@@ -125,14 +125,14 @@ def _mentioned_first(
     return ranking.named_first(order, mentions, look)
 
 
-def _list_unmatched(order: Sequence[Ranked], ranks: Mapping[str, float]) -> list[Ranked]:
+def _list_unmatched(order: Sequence[FileScore], ranks: Mapping[str, float]) -> list[FileScore]:
     listed = {file.path for file in order}
     unmatched = sorted(
         (-(rank * (0.3 if kind_of(path) else 1.0)), path)
         for path, rank in ranks.items()
         if path not in listed
     )
-    return [Ranked(path, 0.0, NO_WORD) for _, path in unmatched]
+    return [FileScore(path, 0.0, NO_WORD) for _, path in unmatched]
 
 
 def from_scan(
@@ -166,12 +166,12 @@ def from_scan(
     return Basis(order, _visible(rest, ask), skipped, parse_symbols)
 
 
-def _skip_binary(order: list[Ranked], root: str, room: int, skipped: Counter[str]) -> list[Ranked]:
+def _skip_binary(order: list[FileScore], root: str, room: int, skipped: Counter[str]) -> list[FileScore]:
     """Remove binary files from the start of the order, and count them in `skipped`.
 
     `room` is the number of characters of the map; files that have no room in the map are not checked.
     """
-    texts: list[Ranked] = []
+    texts: list[FileScore] = []
     for index, file in enumerate(order):
         if room <= 0:
             return texts + order[index:]
@@ -191,9 +191,9 @@ def _path_reasons(path: str, ask: Ask) -> tuple[str, ...]:
     return reasons or ("place",)
 
 
-def _order_by_path(listing: FileList, ask: Ask) -> list[Ranked]:
+def _order_by_path(listing: FileList, ask: Ask) -> list[FileScore]:
     return [
-        Ranked(entry.path, 0.0, _path_reasons(entry.path, ask))
+        FileScore(entry.path, 0.0, _path_reasons(entry.path, ask))
         for entry in sorted(listing.entries, key=lambda entry: _path_order(entry.path, ask.recent))
         if entry.path not in ask.hidden
     ]
@@ -251,12 +251,12 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
     return MapView(tuple(shown_files), basis.skipped, partial, text, tokens_of(text), total, unpinned)
 
 
-def _split_packaging(order: Sequence[Ranked], query: Query) -> tuple[list[Ranked], list[str]]:
+def _split_packaging(order: Sequence[FileScore], query: Query) -> tuple[list[FileScore], list[str]]:
     """Return the files without packaging files, and the paths of the packaging files.
 
     Packaging files stay if they are pinned, or if the question names them or asks for a version.
     """
-    kept: list[Ranked] = []
+    kept: list[FileScore] = []
     packaging: list[str] = []
     for file in order:
         is_wanted = file.reasons[:1] in (PINNED, ("named",)) or "version" in query.weights
@@ -267,14 +267,14 @@ def _split_packaging(order: Sequence[Ranked], query: Query) -> tuple[list[Ranked
     return kept, packaging
 
 
-def _pinned_first(basis: Basis, ask: Ask) -> list[Ranked]:
+def _pinned_first(basis: Basis, ask: Ask) -> list[FileScore]:
     if not ask.pinned:
         return basis.order
     ranked = {file.path: file for file in basis.order}
     unranked = set(basis.rest)
     first = []
     for path in dict.fromkeys(ask.pinned):
-        file = ranked.get(path) or (Ranked(path, 0.0, ()) if path in unranked else None)
+        file = ranked.get(path) or (FileScore(path, 0.0, ()) if path in unranked else None)
         if file is not None:
             first.append(file._replace(reasons=(*PINNED, *file.reasons)))
             if path in unranked:
@@ -283,7 +283,7 @@ def _pinned_first(basis: Basis, ask: Ask) -> list[Ranked]:
     return first + [file for file in basis.order if file.path not in names]
 
 
-def _with_symbols(file: Ranked, basis: Basis, most: int) -> RankedFile:
+def _with_symbols(file: FileScore, basis: Basis, most: int) -> RankedFile:
     symbols = basis.symbols(file.path) if most else ()
     scores = (
         file.lines.score_symbols(symbols)

@@ -27,7 +27,7 @@ Reader = Callable[[str], Text]
 LineFinder = Callable[[str], WordLines | None]
 
 
-class Ranked(NamedTuple):
+class FileScore(NamedTuple):
     """A file with its score for a question and the reasons for its rank.
 
     `lines` are the positions of the question's words if the file was read. `line` is the line that the question names.
@@ -87,7 +87,7 @@ def rank_files(
     query: Query,
     values: Values,
     read: Reader,
-) -> list[Ranked]:
+) -> list[FileScore]:
     """Return all files that match the question, best first.
 
     The best `LOOKED_INTO` files by words and history are read, and their best window and word pairs are added to the
@@ -106,7 +106,7 @@ def rank_files(
     for path, phrase in _phrase_scores(lines, query, values).items():
         base[path] += PHRASE_SHARE * phrase
     return [
-        Ranked(
+        FileScore(
             path,
             round(base[path], 4),
             _reasons(path, words, windows, past) if path in windows or path in past else _word_reasons(path),
@@ -132,17 +132,19 @@ def _best_first(scores: Mapping[str, float]) -> list[str]:
 
 
 def named_first(
-    order: Sequence[Ranked], mentions: Sequence[NamedFile], find_lines: LineFinder
-) -> list[Ranked]:
+    order: Sequence[FileScore], mentions: Sequence[NamedFile], find_lines: LineFinder
+) -> list[FileScore]:
     """Move the files that the question names to the front."""
     if not mentions:
         return list(order)
     places = {file.path: index for index, file in enumerate(order)}
     top = order[0].score if order else 1.0
     last = len(order)
-    first: list[Ranked] = []
+    first: list[FileScore] = []
     for mention in sorted(mentions, key=lambda entry: (entry.name, places.get(entry.path, last), entry.path)):
-        ranked_file = order[places[mention.path]] if mention.path in places else Ranked(mention.path, top, ())
+        ranked_file = (
+            order[places[mention.path]] if mention.path in places else FileScore(mention.path, top, ())
+        )
         first.append(
             ranked_file._replace(
                 score=max(top, ranked_file.score),
@@ -179,9 +181,9 @@ NOT_CODE = frozenset(
 
 def rank_without_question(
     ranks: Mapping[str, float], languages: Mapping[str, str], recent: Collection[str]
-) -> list[Ranked]:
+) -> list[FileScore]:
     """Rank files when there is no question: important files, entry points and recently used files first."""
-    order: list[Ranked] = []
+    order: list[FileScore] = []
     for path, rank in ranks.items():
         score, reasons = rank + 0.2, ["graph"] if rank > 1 else ["place"]
         if is_entry(path):
@@ -191,5 +193,5 @@ def rank_without_question(
             score, reasons = score * 0.3, [*reasons, *([kind] if kind else [])]
         if path in recent:
             score, reasons = score + 2.0, [*reasons, "recent"]
-        order.append(Ranked(path, round(score, 4), tuple(reasons)))
+        order.append(FileScore(path, round(score, 4), tuple(reasons)))
     return sorted(order, key=lambda file: (-file.score, file.path))

@@ -11,7 +11,7 @@ from operator import attrgetter
 from tui_agent.context.repomap.graph import unpack_edges
 from tui_agent.context.repomap.path_kinds import kind_of
 from tui_agent.context.repomap.question_words import Query
-from tui_agent.context.repomap.ranking import Ranked
+from tui_agent.context.repomap.ranking import FileScore
 from tui_agent.context.repomap.snapshot import Snapshot
 
 FIRM, FIRST, SEEDS = 4, 10, 8
@@ -27,15 +27,15 @@ _SCORE = attrgetter("score")
 
 
 def add_related(
-    order: Sequence[Ranked], relatives: Mapping[str, float], past: Mapping[str, float], query: Query
-) -> list[Ranked]:
+    order: Sequence[FileScore], relatives: Mapping[str, float], past: Mapping[str, float], query: Query
+) -> list[FileScore]:
     """Return the files in a new order that includes `relatives`, the files related to the best matches.
 
     `past` are the scores from commits with similar messages.
     """
     fixed = list(order[:FIRM])
     listed = {file.path for file in order}
-    rest = [*order[FIRM:], *(Ranked(path, 0.0, ()) for path in sorted(relatives) if path not in listed)]
+    rest = [*order[FIRM:], *(FileScore(path, 0.0, ()) for path in sorted(relatives) if path not in listed)]
     rescored = [
         _raise_score(file, relatives.get(file.path, 0.0), past.get(file.path, 0.0))
         if file.path in relatives or file.path in past
@@ -50,7 +50,7 @@ def add_related(
     return _non_increasing(fixed + rescored[:near_count] + lowered)
 
 
-def find_related(order: Sequence[Ranked], index: Snapshot, hidden: Collection[str]) -> dict[str, float]:
+def find_related(order: Sequence[FileScore], index: Snapshot, hidden: Collection[str]) -> dict[str, float]:
     """Return the files that are related to the best matches, each with a score."""
     scores: dict[str, float] = {}
     for seed in order[:SEEDS]:
@@ -74,21 +74,21 @@ def _linked_files(path: str, index: Snapshot) -> list[tuple[str, float]]:
     return links
 
 
-def _raise_score(file: Ranked, kin: float, past: float) -> Ranked:
+def _raise_score(file: FileScore, kin: float, past: float) -> FileScore:
     score = round(file.score + kin + PAST_SHARE * past, 4)
     return file._replace(score=score, reasons=(*file.reasons, "neighbour") if kin > 0 else file.reasons)
 
 
-def _lower_side_files(file: Ranked, query: Query) -> Ranked:
+def _lower_side_files(file: FileScore, query: Query) -> FileScore:
     """Lower the score of a test, a document or a settings file, unless the question is about such files."""
     kind = kind_of(file.path)
     if not kind or kind in query.about:
         return file
     path, score, reasons, lines, line = file
-    return Ranked(path, round(score * LATER_SHARE, 4), reasons, lines, line)
+    return FileScore(path, round(score * LATER_SHARE, 4), reasons, lines, line)
 
 
-def _non_increasing(order: Sequence[Ranked]) -> list[Ranked]:
+def _non_increasing(order: Sequence[FileScore]) -> list[FileScore]:
     scores = accumulate((file.score for file in order), min)
     return [
         file if file.score == score else file._replace(score=score)

@@ -21,7 +21,7 @@ GRACE_S = 1.0
 
 
 @dataclass
-class Uncheckpointed:
+class UncheckpointedChanges:
     """The paths that calls changed since the newest checkpoint.
 
     If `any_path` is True, other paths than `paths` may have changed too. Changes after the time `until` (seconds since
@@ -43,21 +43,21 @@ class Uncheckpointed:
             self.paths |= set(paths)
 
 
-def uncheckpointed_by_earlier_runs(state: SessionStateView) -> Uncheckpointed:
+def uncheckpointed_by_earlier_runs(state: SessionStateView) -> UncheckpointedChanges:
     """Return the changes that earlier runs of the program recorded and that no checkpoint contains."""
     recorded = {path: change for path, change in state.uncheckpointed.items() if change.by_session}
     if state.crash_time is not None:
-        return Uncheckpointed(any_path=True, paths=set(recorded), until=state.crash_time + GRACE_S)
+        return UncheckpointedChanges(any_path=True, paths=set(recorded), until=state.crash_time + GRACE_S)
     if len(recorded) >= MAX_PATHS_IN_EVENT:  # a call records at most this many paths, so there may be more
         until = max(change.time for change in recorded.values()) + GRACE_S
-        return Uncheckpointed(any_path=True, paths=set(recorded), until=until)
-    return Uncheckpointed(paths=set(recorded))
+        return UncheckpointedChanges(any_path=True, paths=set(recorded), until=until)
+    return UncheckpointedChanges(paths=set(recorded))
 
 
 async def attribute_changes(
     store: Checkpoints,
     changes: WorkspaceChanges,
-    missed: Uncheckpointed,
+    missed: UncheckpointedChanges,
     recorded: Mapping[str, UncheckpointedChange],
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
     """Return the changes, their author, and the id of the call that made all of them (None if there is no such call).

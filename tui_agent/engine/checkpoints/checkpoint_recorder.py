@@ -14,7 +14,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.engine.checkpoints.attribution import (
-    Uncheckpointed,
+    UncheckpointedChanges,
     attribute_changes,
     file_changed_event,
     matches_recorded,
@@ -105,7 +105,7 @@ class CheckpointRecorder:
         self._guard = anyio.Lock()
         self._is_open = False
         self._open_call: tuple[CallId, Author] | None = None
-        self._missed = Uncheckpointed()
+        self._missed = UncheckpointedChanges()
         self._baseline: Baseline | None = None
         self._is_fault_reported = False
         self._retry_at = 0.0
@@ -130,7 +130,7 @@ class CheckpointRecorder:
     @property
     def has_uncheckpointed_changes(self) -> bool:
         """True if calls made changes that no checkpoint contains yet."""
-        return self._store is not None and self._missed != Uncheckpointed()
+        return self._store is not None and self._missed != UncheckpointedChanges()
 
     def load_uncheckpointed(self) -> bool:
         """Load the changes that earlier runs did not checkpoint. Return True if there are any.
@@ -294,7 +294,7 @@ class CheckpointRecorder:
         known = self._recorder.state.commit
         started = self._clock.monotonic()
         try:
-            baseline = await self._store.begin(known, unchanged=self._missed == Uncheckpointed())
+            baseline = await self._store.begin(known, unchanged=self._missed == UncheckpointedChanges())
         except CheckpointError:
             failed_at = self._clock.monotonic()
             self._retry_at = failed_at + RETRY_FACTOR * (failed_at - started)
@@ -305,10 +305,10 @@ class CheckpointRecorder:
         self._is_open, self._is_fault_reported = True, False
         self._baseline = baseline
         if baseline is not None:
-            self._missed = Uncheckpointed()
+            self._missed = UncheckpointedChanges()
         if known:
             self._record_baseline()
-        if self._missed != Uncheckpointed():
+        if self._missed != UncheckpointedChanges():
             await self._commit_others()
 
     def _record_baseline(self) -> None:
@@ -343,9 +343,9 @@ class CheckpointRecorder:
 
     async def _commit_others(self, also: Sequence[str] = ()) -> None:
         self._record_baseline()
-        if self._missed != Uncheckpointed():
+        if self._missed != UncheckpointedChanges():
             await self._commit_missed()
-        self._missed = Uncheckpointed()
+        self._missed = UncheckpointedChanges()
         changes = await self._use_store(lambda store: store.find_changes(extra_paths=also))
         if changes:
             await self._record_changes(changes, "human", None)

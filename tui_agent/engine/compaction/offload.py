@@ -6,7 +6,7 @@ Invariant: each output is replaced by one line with the id of the artifact that 
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.context.compaction_limits import chars_of, needed_calls, newest_readings, reducible
+from tui_agent.context.compaction_limits import chars_of, needed_calls, newest_readings, reducible_results
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.tools.large_results import as_blob, line_count
 from tui_agent.errors import BlobNotFound
@@ -85,7 +85,7 @@ class OutputOffloader:
         history = recorder.messages(self._agent)
         required = needed_calls(history, recorder.model_messages(self._agent).removed.pinned)
         newest_reads = newest_readings(history)
-        outputs = reducible(history, keep, required)
+        outputs = reducible_results(history, keep, required)
         return newest_reads, sorted(outputs, key=lambda message: message.call_id in newest_reads)
 
     def _record(self, messages: Sequence[ToolMessage], before: int, after: int) -> None:

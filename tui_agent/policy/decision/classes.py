@@ -58,10 +58,10 @@ def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts
         found |= {name for command in line.commands for name in command_classes(command, facts)} or {
             ARBITRARY
         }
-    return ranked(found)
+    return sort_classes(found)
 
 
-def ranked(classes: Iterable[str]) -> tuple[str, ...]:
+def sort_classes(classes: Iterable[str]) -> tuple[str, ...]:
     """Return the classes sorted, the least serious first. `read-only` is left out if there is any other class."""
     found = frozenset(classes)
     return tuple(name for name in CLASSES if name in found and (name != READ_ONLY or len(found) == 1))

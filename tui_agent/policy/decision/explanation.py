@@ -13,7 +13,7 @@ from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision import classes
 from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
-from tui_agent.policy.decision.judgement import Judgement, strongest
+from tui_agent.policy.decision.judgement import Judgement, strongest_judgement
 from tui_agent.policy.decision.line_uses import Lines, from_workspace
 from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileAction, LineReport
 from tui_agent.policy.rules.hosts import host_in_address, read_host
@@ -73,7 +73,7 @@ def explain(lines: Lines, judgements: Sequence[Judgement]) -> tuple[str, ...]:
     The lines describe each command, then each judgement. A mark shows the judgement that decides.
     """
     out: list[str] = []
-    decided = strongest(judgements)
+    decided = strongest_judgement(judgements)
     for effect, line in lines.items():
         if line.refusal:
             out.append(f"uses bash syntax that tui-agent does not analyse: {line.refusal}")
@@ -98,7 +98,7 @@ def _explain_command(effect: RunEffect, title: str, command: CommandReport) -> I
 
 
 def _rest(left: Sequence[CommandEffects]) -> CommandEffects:
-    named = classes.ranked({name for row in left for name in row.classes})
+    named = classes.sort_classes({name for row in left for name in row.classes})
     word = "deletes" if _SERIOUS.intersection(named) else "may do"
     effect = CommandEffect(verb=word, target="more (see the full command above)", risky=True)
     return CommandEffects(command=f"{len(left)} more", classes=named, effects=(effect,))
@@ -195,7 +195,7 @@ def _join_rows(starter: CommandEffects, started: CommandEffects) -> CommandEffec
     own = tuple(effect for effect in starter.effects if effect not in (_STARTS_NEXT, _RUNS_CODE))
     return starter.model_copy(
         update={
-            "classes": classes.ranked({*starter.classes, *started.classes}),
+            "classes": classes.sort_classes({*starter.classes, *started.classes}),
             "effects": tuple(dict.fromkeys((*own, *started.effects))),
         }
     )
@@ -213,7 +213,7 @@ def _command_row(
         shown = (_STARTS_NEXT,)
     return CommandEffects(
         command=_shorten(title),
-        classes=classes.ranked(classes.command_classes(command, facts)),
+        classes=classes.sort_classes(classes.command_classes(command, facts)),
         effects=shown,
     )
 

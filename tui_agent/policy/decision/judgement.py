@@ -56,7 +56,7 @@ class Judgement:
         return (_RANK[self.verdict], lifted, not self.risk, not self.is_rule, self.rule_id, self.reason)
 
 
-def strongest(judgements: Sequence[Judgement]) -> Judgement:
+def strongest_judgement(judgements: Sequence[Judgement]) -> Judgement:
     """Return the judgement that decides the call. Without judgements, the verdict is *ask*."""
     if not judgements:
         return Judgement("ask", "no-rule", "it is not known what this does", default_no=True)

@@ -17,7 +17,7 @@ from tui_agent.policy.decision.confinement import find_repository_conflict
 from tui_agent.policy.decision.escalations import GIT, program_name, runs_git, secrets_read
 from tui_agent.policy.decision.explanation import effect_rows, explain
 from tui_agent.policy.decision.file_judge import is_single_deletion
-from tui_agent.policy.decision.judgement import Judgement, strongest
+from tui_agent.policy.decision.judgement import Judgement, strongest_judgement
 from tui_agent.policy.decision.line_uses import Lines, file_uses, from_workspace, literal_path
 from tui_agent.policy.decision.profiles import PROFILES
 from tui_agent.policy.decision.rule_index import RuleIndex, session_rules
@@ -158,14 +158,14 @@ class RulePolicy:
         for effect in effects:
             found = judge.judge(effect)
             judgements += found
-            if strongest(found).verdict == "ask":
+            if strongest_judgement(found).verdict == "ask":
                 asked.append(effect)
         return [*judgements, *find_concealed(effects)], asked
 
     def _decide(self, tool: str, effects: Sequence[Effect], facts: PolicyFacts) -> Decision:
         lines = self._settle(effects, facts)
         judgements, asked = self._judge(tool, effects, lines, facts)
-        decided = strongest(judgements)
+        decided = strongest_judgement(judgements)
         classes = call_classes(effects, lines, facts)
         is_bounded = any(judgement.bounded for judgement in judgements)
         if decided.verdict != "ask":

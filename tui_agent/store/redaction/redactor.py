@@ -98,11 +98,11 @@ class Redactor:
         codec = _UTF_16.get(data[:2])
         if codec is None:
             binary = b"\0" in data[:_BINARY_HEAD]
-            return spliced(data, self.hits(data, only_given=binary))
+            return replace_hits(data, self.hits(data, only_given=binary))
         try:
             text = data.decode(codec, "surrogatepass")
         except UnicodeDecodeError:
-            return spliced(data, self.hits(data, only_given=True))
+            return replace_hits(data, self.hits(data, only_given=True))
         clean = self.redact_text(text)
         return data if clean is text else clean.encode(codec, "surrogatepass")
 
@@ -111,7 +111,7 @@ class Redactor:
         if text in self._clean:
             return text
         raw = text.encode("utf-8", "surrogatepass")
-        clean = spliced(raw, self.hits(raw, only_given=len(text) < MIN_TEXT))
+        clean = replace_hits(raw, self.hits(raw, only_given=len(text) < MIN_TEXT))
         if clean is not raw:
             return clean.decode("utf-8", "surrogatepass")
         if len(text) <= MAX_REMEMBERED_LENGTH:
@@ -130,10 +130,10 @@ class Redactor:
             word if _SCRIPT_OPTION.fullmatch(before) else _BLANK_OR_QUOTE.sub(b"!", word)
             for before, word in pairwise((b"", *raw))
         ]
-        hits = merged([*self.hits(b" ".join(raw)), *self.hits(b" ".join(whole))])
+        hits = merge_hits([*self.hits(b" ".join(raw)), *self.hits(b" ".join(whole))])
         starts = accumulate((len(word) + 1 for word in raw), initial=0)
         return [
-            spliced(word, clipped(hits, start, start + len(word))).decode("utf-8", "surrogatepass")
+            replace_hits(word, clip_hits(hits, start, start + len(word))).decode("utf-8", "surrogatepass")
             for start, word in zip(starts, raw, strict=False)
         ]
 
@@ -146,7 +146,7 @@ class Redactor:
         found = list(self._given_hits(raw))
         if not only_given:
             found += [*self._rule_hits(raw), *self._continued_hits(raw)]
-        return merged(found)
+        return merge_hits(found)
 
     def _rule_hits(self, raw: bytes) -> Iterator[Hit]:
         for rule in self._index().candidates(raw):
@@ -216,7 +216,7 @@ def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[i
         yield bytes(joined), starts, shifts
 
 
-def merged(hits: list[Hit]) -> list[Hit]:
+def merge_hits(hits: list[Hit]) -> list[Hit]:
     """Return hits in order, with overlapping ones merged. The hit that comes first in `hits` names the result."""
     merged: list[tuple[int, Hit]] = []
     for order, hit in sorted(enumerate(hits), key=lambda numbered: numbered[1].start):
@@ -228,7 +228,7 @@ def merged(hits: list[Hit]) -> list[Hit]:
     return [hit for _, hit in merged]
 
 
-def clipped(hits: Iterable[Hit], start: int, end: int) -> list[Hit]:
+def clip_hits(hits: Iterable[Hit], start: int, end: int) -> list[Hit]:
     """Return the hits between two offsets, cut to these offsets and relative to `start`."""
     return [
         replace(hit, start=max(hit.start - start, 0), end=min(hit.end, end) - start)
@@ -237,7 +237,7 @@ def clipped(hits: Iterable[Hit], start: int, end: int) -> list[Hit]:
     ]
 
 
-def spliced(raw: bytes, hits: Sequence[Hit]) -> bytes:
+def replace_hits(raw: bytes, hits: Sequence[Hit]) -> bytes:
     """Return a text with each hit replaced by a mark, or the same object if there are no hits."""
     if not hits:
         return raw

@@ -18,7 +18,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.model_picker import ACT, choose_model
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.provider import ADDRESS, KEY, MODEL, OWN_SERVER, Provider, ProviderForm
-from tui_agent.tui.panes.model_discovery import pretty, suggested
+from tui_agent.tui.panes.model_discovery import suggested_model, vendor_title
 from tui_agent.tui.text import clean_line, shorten_home
 from tui_agent.units import format_duration
 
@@ -104,13 +104,13 @@ def _choose_vendor(context: AppContext, back: Callable[[], None], chosen: str = 
     items = [Item(ACT, "Own server", "an OpenAI-compatible server", group="By address")]
     vendors = [(name, vendor) for name, vendor in PROVIDERS.items() if vendor.key_variables]
     for name, vendor in sorted(
-        vendors, key=lambda pair: (not pair[1].suggested_models, pretty(pair[0]).lower())
+        vendors, key=lambda pair: (not pair[1].suggested_models, vendor_title(pair[0]).lower())
     ):
         has_key = any(key in keys for key in vendor.key_variables)
         about = f"{vendor.key_variables[0]} is set" if has_key else f"needs {vendor.key_variables[0]}"
-        value = suggested(vendor)
+        value = suggested_model(vendor)
         group = "By provider" if vendor.suggested_models else "Other providers"
-        items.append(Item(value or f"{name}/", pretty(name), about, value, group))
+        items.append(Item(value or f"{name}/", vendor_title(name), about, value, group))
 
     def choose(value: str) -> None:
         reopen = partial(_choose_vendor, context, back, value)

@@ -322,7 +322,7 @@ def run_linear(options: SessionOptions, *, handle: "EngineLink | None" = None) -
         sys.stdout.flush()
 
     async def run() -> int:
-        typed = Typed()
+        typed = InputLines()
         async with anyio.create_task_group() as group:
             group.start_soon(typed.read, sys.stdin.fileno())
             group.start_soon(typed.watch_signals)
@@ -330,7 +330,7 @@ def run_linear(options: SessionOptions, *, handle: "EngineLink | None" = None) -
             group.cancel_scope.cancel()
         return typed.status or status
 
-    async def run_session(typed: Typed) -> int:
+    async def run_session(typed: InputLines) -> int:
         answer = await ask_about_files(options, os.environ, typed.line, say)
         if answer == "quit":
             return 0
@@ -359,7 +359,7 @@ async def _write_all(session: "AppSession", linear: Linear, last: int) -> None:
                 session.submit(ContinueTurn())
 
 
-class Typed:
+class InputLines:
     """The lines that the user types on standard input. Ctrl+C becomes the line /stop; pressed twice in a row, /quit."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action, KeyHint, Scope, key_name
 from tui_agent.tui.terminal.keyboard import sent_bytes
 from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.widgets.keymap import canonical
+from tui_agent.tui.widgets.keymap import normalize_key
 from tui_agent.tui.widgets.sheet import Sheet
 
 
@@ -93,7 +93,7 @@ class KeyCapture(Sheet[list[str]]):
         )
         if is_own and self.run_key(event.key):
             return
-        self.pressed = [*(self.pressed if self._key_deficit else ()), canonical(event.key)]
+        self.pressed = [*(self.pressed if self._key_deficit else ()), normalize_key(event.key)]
         self._sent = sent_bytes(self.app)
         self.result = KeyCheck() if self._action is None or self._key_deficit else self._check(self.pressed)
         self.redraw()

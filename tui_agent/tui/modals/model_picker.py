@@ -12,7 +12,7 @@ from tui_agent.config.providers import PROVIDERS, profile_key
 from tui_agent.tui.cli_client import JsonRow, number_of, text_of
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item, Picker
-from tui_agent.tui.panes.model_discovery import pretty, suggested
+from tui_agent.tui.panes.model_discovery import suggested_model, vendor_title
 from tui_agent.units import format_tokens
 
 ACT: Final = "\t"
@@ -109,10 +109,10 @@ def _by_key(keys: frozenset[str]) -> list[Item]:
         variable = next((key for key in vendor.key_variables if key in keys), "")
         if not variable:
             continue
-        names = [f"{vendor.name}/{name}" for name in vendor.suggested_models] or [suggested(vendor)]
+        names = [f"{vendor.name}/{name}" for name in vendor.suggested_models] or [suggested_model(vendor)]
         items += [Item(name, name, variable, group=group) for name in names if name]
         if names == [""]:
-            label, about = f"{pretty(vendor.name)}…", f"{variable} is set; type a model name"
+            label, about = f"{vendor_title(vendor.name)}…", f"{variable} is set; type a model name"
             items.append(Item(f"{ACT}provider {vendor.name}/", label, about, group=group))
     return items
 

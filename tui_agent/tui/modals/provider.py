@@ -15,7 +15,7 @@ from tui_agent.config.providers import PROVIDERS, key_variable
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.actions import KeyHint, Scope
-from tui_agent.tui.panes.model_discovery import pretty
+from tui_agent.tui.panes.model_discovery import vendor_title
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.form import Form
@@ -81,7 +81,7 @@ class ProviderForm(Form[Provider | None]):
         self.variables = variables
         self._begins_with_address = bool(base_url)
         vendor = model.partition("/")[0].lower()
-        name = "your own server" if base_url else pretty(vendor) if vendor in PROVIDERS else "a model"
+        name = "your own server" if base_url else vendor_title(vendor) if vendor in PROVIDERS else "a model"
         self._title = f"Set up {name}"
         is_named = model and not model.endswith("/")
         self.chosen = self.lines.index(KEY) if is_named and not base_url else 0

@@ -94,16 +94,18 @@ def _with_keys(keys: Collection[str]) -> list[Choice]:
     for vendor in PROVIDERS.values():
         variable = next((key for key in vendor.key_variables if key in keys), "")
         if variable:
-            first = suggested(vendor)
+            first = suggested_model(vendor)
             intent = f"model {first}" if first else f"provider {vendor.name}/"
             model = first.partition("/")[2] or "name a model"
             choices.append(
-                Choice(pretty(vendor.name), f"{variable} is set", model, intent, "Found on this machine")
+                Choice(
+                    vendor_title(vendor.name), f"{variable} is set", model, intent, "Found on this machine"
+                )
             )
     return choices
 
 
-def suggested(vendor: Provider) -> str:
+def suggested_model(vendor: Provider) -> str:
     """Return the first model to suggest for a vendor, as `vendor/model`; empty if no model of the vendor is known."""
     built_in = (profile.model for profile in BUILT_IN_PROFILES.values() if profile.provider == vendor.name)
     model = next(iter([*vendor.suggested_models, *built_in]), "")
@@ -132,7 +134,7 @@ _WRITTEN = {
 }
 
 
-def pretty(name: str) -> str:
+def vendor_title(name: str) -> str:
     """Return the usual spelling of a vendor's name, e.g. `OpenAI` for `openai`."""
     return _WRITTEN.get(name, name.replace("_", " ").capitalize())
 

@@ -15,7 +15,7 @@ from tui_agent.tui.panes.trace import trace_rows
 from tui_agent.tui.text import clean_line, fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, Pen, blank, intent_of
+from tui_agent.tui.widgets.rows import Part, Pen, blank_strip, intent_of
 from tui_agent.units import KILO, format_percent, format_thousands, format_tokens, to_hundreds
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Sidebar(LinePane):
         self.show()
 
     def draw(self, width: int, height: int) -> list[Strip]:
-        looks, fill = self.looks, blank(width, self.style())
+        looks, fill = self.looks, blank_strip(width, self.style())
         top = [fill] if self.shape.airy else []
         if self.todo is None or self.trace is None or self.meter is None:
             return top

@@ -20,7 +20,7 @@ from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.keymap import KeyActions
 from tui_agent.tui.widgets.line_pane import Intent, LinePane
-from tui_agent.tui.widgets.rows import Pen, blank, cells, with_intent
+from tui_agent.tui.widgets.rows import Pen, blank_strip, cells, with_intent
 
 NAME_CELLS: Final = 17
 MIN_WIDE_ROOM: Final = 62
@@ -120,8 +120,11 @@ class Start(KeyActions, LinePane, can_focus=True):
         if len(introduction) + len(body) <= height:
             body = [*introduction, *body]
         top = max(0, min(4, (height - len(body)) // 3))
-        left, right = blank(indent, self.style()), blank(max(0, width - indent - room), self.style())
-        return [blank(width, self.style())] * top + [Strip.join([left, row, right]) for row in body]
+        left, right = (
+            blank_strip(indent, self.style()),
+            blank_strip(max(0, width - indent - room), self.style()),
+        )
+        return [blank_strip(width, self.style())] * top + [Strip.join([left, row, right]) for row in body]
 
     def _introduction(self, room: int) -> list[Strip]:
         pen = Pen(self.looks, self.surface, margin=0)

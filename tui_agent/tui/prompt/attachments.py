@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from tui_agent.tui.prompt.completion import quoted
+from tui_agent.tui.prompt.completion import quote_path
 
 FOLD_LINES: Final = 20
 FOLD_BYTES: Final = 2048
@@ -166,4 +166,4 @@ def _mention(word: str, root: Path) -> str | None:
         return None
     if not exists or relative == "." or ".." in path.parts or '"' in relative or not relative.isprintable():
         return None
-    return f"@{quoted(f'{relative}/' if is_folder else relative)}"
+    return f"@{quote_path(f'{relative}/' if is_folder else relative)}"

@@ -210,7 +210,7 @@ def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list
 def _path_candidate(path: str, hits: tuple[int, ...] = ()) -> Candidate:
     """Return the completion for a path. No space follows a folder, so that its content can be completed next."""
     return Candidate(
-        path, f"@{quoted(path)}" + ("" if path.endswith("/") and " " not in path else " "), hits=hits
+        path, f"@{quote_path(path)}" + ("" if path.endswith("/") and " " not in path else " "), hits=hits
     )
 
 
@@ -219,6 +219,6 @@ def _symbol_candidate(query: str, symbol: Symbol) -> Candidate:
     return Candidate(symbol.name, f"@{symbol.name} ", help=f"{symbol.path}:{symbol.line}", hits=hits)
 
 
-def quoted(path: str) -> str:
+def quote_path(path: str) -> str:
     """Return a path as it is written in a mention: in quotes if it contains spaces."""
     return f'"{path}"' if any(char.isspace() for char in path) else path

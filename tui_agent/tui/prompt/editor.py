@@ -19,10 +19,10 @@ from textual.widgets.text_area import Edit, EditResult
 
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.prompt.attachments import MEDIA, Chips, paths_as_mentions
-from tui_agent.tui.prompt.completion import quoted
+from tui_agent.tui.prompt.completion import quote_path
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.vim import Vim
-from tui_agent.tui.text import typed
+from tui_agent.tui.text import clean_typed_text
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.keymap import KeyActions, KeyMap
 
@@ -72,11 +72,11 @@ class MessageArea(TextArea, inherit_css=False):
         self._returned = ""
 
     def edit(self, edit: Edit) -> EditResult:
-        edit.text = typed(edit.text)
+        edit.text = clean_typed_text(edit.text)
         return super().edit(edit)
 
     def load_text(self, text: str) -> None:
-        super().load_text(typed(text))
+        super().load_text(clean_typed_text(text))
 
     @property
     def message(self) -> str:
@@ -112,7 +112,7 @@ class MessageArea(TextArea, inherit_css=False):
         """Insert a mention of a file at the cursor."""
         message = self.message
         gap = "" if not message or message[-1].isspace() else " "
-        self.insert(f"{gap}@{quoted(path)} ")
+        self.insert(f"{gap}@{quote_path(path)} ")
 
     @property
     def untouched(self) -> bool:
@@ -131,7 +131,7 @@ class MessageArea(TextArea, inherit_css=False):
         characters are removed from other text.
         """
         label = self.chips.fold_picture(text, self.root) or paths_as_mentions(text, self.root)
-        inserted = label if label is not None else self.chips.fold(typed(text))
+        inserted = label if label is not None else self.chips.fold(clean_typed_text(text))
         result = self.replace(inserted, *sorted(self.selection))
         self.move_cursor(result.end_location)
 

@@ -26,7 +26,7 @@ from tui_agent.protocol.display import (
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, clean_line
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.code import colored, lexer_for, tokens
+from tui_agent.tui.transcript.code import color_tokens, lexer_for, tokens
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
@@ -219,7 +219,9 @@ def _table(block: TableBlock, body: Body) -> list[Row]:
 
 def _json(block: JsonBlock, body: Body) -> list[Row]:
     lines = clean(json.dumps(block.data, indent=2, ensure_ascii=False)).split("\n")
-    return head_rows([colored(line, body.look.s, LITERAL) for line in tokens(lines, lexer_for("json"))], body)
+    return head_rows(
+        [color_tokens(line, body.look.s, LITERAL) for line in tokens(lines, lexer_for("json"))], body
+    )
 
 
 def _text_rows(text: str, body: Body) -> list[Row]:

@@ -83,7 +83,7 @@ def tokens(lines: Sequence[str], lexer: "Lexer | None") -> list[list[Token]]:
     return token_lines
 
 
-def colored(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> list[Run]:
+def color_tokens(line: Sequence[Token], style: Callable[[Role], Style], src: int) -> list[Run]:
     """Convert one line of tokens to runs, with tabs expanded to the next multiple of 4 columns.
 
     `src` is the offset of the line in the source.

@@ -15,7 +15,7 @@ from tui_agent.folds.text.hunks import drop_line_end_returns
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, take, width
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.code import Token, colored, lexer_for, tokens
+from tui_agent.tui.transcript.code import Token, color_tokens, lexer_for, tokens
 from tui_agent.tui.transcript.rows import DECOR, LITERAL, Row, Run, restyle, width_of, wrap
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 
@@ -78,7 +78,7 @@ def _code_rows(line: DiffLine, line_tokens: Sequence[Token], digits: int, look: 
     ground = _ground(line, dim)
     if dim:
         line_tokens = [(line.text, "t3")] if line.text else []
-    runs = colored(line_tokens, lambda role: look.s(role, ground), LITERAL)
+    runs = color_tokens(line_tokens, lambda role: look.s(role, ground), LITERAL)
     if line.changed and not dim:
         kind = "add" if line.sign == "+" else "del"
         runs = restyle(runs, line.changed, look.s(f"diff-{kind}-text", f"diff-{kind}-strong"))  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.text import expand_tabs
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.code import colored, groups, lexer_for, tokens
+from tui_agent.tui.transcript.code import color_tokens, groups, lexer_for, tokens
 from tui_agent.tui.transcript.inline import Inline, parser
 from tui_agent.tui.transcript.rows import DECOR, Row, Run, frame, width_of, wrap
 from tui_agent.tui.transcript.style import Look
@@ -68,7 +68,7 @@ def code_rows(
     used = width_of(place.rest)
     room = max(look.right - used - 2 * CODE_PAD, 1)
     for line, start in zip(tokens(lines, lexer_for(language) if language else None), starts, strict=True):
-        runs = colored(line, lambda role: look.palette.rich(role, "sunk"), start)
+        runs = color_tokens(line, lambda role: look.palette.rich(role, "sunk"), start)
         for number, part in enumerate(wrap(runs, room, rest_room=room - 2, words=True)):
             prefix = place.rest if rows else place.first
             pad = Run(" " * (CODE_PAD + 2 if number else CODE_PAD), ground)

@@ -16,7 +16,7 @@ from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
 from tui_agent.tui.actions import ACTIONS, BY_NAME, WAYS_OUT, Action, Scope, did_you_mean, key_name
 from tui_agent.tui.terminal.keyboard import ALT_ENTER
-from tui_agent.tui.widgets.keymap import canonical
+from tui_agent.tui.widgets.keymap import normalize_key
 
 MODIFIERS: Final = frozenset({"ctrl", "alt", "shift", "super", "hyper", "meta"})
 _AS_PRINTED: Final = {
@@ -32,7 +32,7 @@ _NAMED: Final = frozenset(key.value for key in Keys if not {"+", "<", "-"} & set
     {"tab", "space", "enter", "backspace"}
 )
 _SENT: Final = frozenset(
-    canonical(getattr(key, "value", str(key)))
+    normalize_key(getattr(key, "value", str(key)))
     for keys in ANSI_SEQUENCES_KEYS.values()
     if isinstance(keys, tuple)
     for key in keys
@@ -106,7 +106,7 @@ def parse_key(text: str) -> str | None:
         name = _AS_PRINTED.get(lower, lower)
         if name not in _NAMED and name not in _signs():
             return None
-    return canonical("+".join((*sorted(set(modifiers)), name)))
+    return normalize_key("+".join((*sorted(set(modifiers)), name)))
 
 
 def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettings:

@@ -16,7 +16,7 @@ KeyMethod: TypeAlias = str | tuple[str, Any]
 """The name of a method, or a pair: the name of a method and an argument."""
 
 
-def canonical(key: str) -> str:
+def normalize_key(key: str) -> str:
     """Return one name for a key that terminals report in several ways: `N`, `upper_n` and `shift+n` are one key."""
     key = key.replace("\r", "enter")
     letter = key.removeprefix("upper_")
@@ -45,13 +45,13 @@ class KeyMap:
         The index (from 0) is the number of the action's alternative that the key runs. A letter with Shift also finds
         the actions of the plain letter, after the actions of the letter with Shift.
         """
-        exact = canonical(key)
+        exact = normalize_key(key)
         names = dict.fromkeys((exact, without_shift(exact)))
         return [found for name in names for scope in scopes for found in self._of_scope(scope).get(name, ())]
 
     def means(self, key: str, name: str) -> bool:
         """Return True if the key is bound to the action `name`."""
-        return canonical(key) in self._by_name[name].keys
+        return normalize_key(key) in self._by_name[name].keys
 
     def is_double(self, name: str) -> bool:
         """Return True if the action `name` is triggered by pressing a key twice."""

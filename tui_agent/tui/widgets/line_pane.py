@@ -18,7 +18,7 @@ from textual.widget import Widget
 from tui_agent.tui.layout import Shape
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.rows import Pen, blank, intent_of
+from tui_agent.tui.widgets.rows import Pen, blank_strip, intent_of
 
 
 class Intent(Message):
@@ -86,7 +86,7 @@ class LinePane(Widget):
     def _draw_rows(self) -> list[Strip]:
         width, height = self.size
         rows = self.draw(width, height)[:height]
-        rows += [blank(width, self.style())] * (height - len(rows))
+        rows += [blank_strip(width, self.style())] * (height - len(rows))
         self._rows, self._drawn_for = rows, self._dependencies()
         return rows
 
@@ -94,7 +94,7 @@ class LinePane(Widget):
         rows = self._rows
         if rows is None or self._drawn_for != self._dependencies():
             rows = self._draw_rows()
-        return rows[y] if y < len(rows) else blank(self.size.width, self.style())
+        return rows[y] if y < len(rows) else blank_strip(self.size.width, self.style())
 
     def on_click(self, event: events.Click) -> None:
         post_intent(self, event)

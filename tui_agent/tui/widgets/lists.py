@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.scrollbar import style_scrollbar
-from tui_agent.tui.widgets.rows import blank, list_pen, wrap
+from tui_agent.tui.widgets.rows import blank_strip, list_pen, wrap
 
 ItemT = TypeVar("ItemT")
 
@@ -52,7 +52,7 @@ class Lines(ScrollView):
         number, width = y + self.scroll_offset.y, self.size.width
         if number < len(self.strips):
             return self.strips[number].adjust_cell_length(width, self.fill)
-        return blank(width, self.fill)
+        return blank_strip(width, self.fill)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)

@@ -92,7 +92,7 @@ def row(
     return Strip([Segment(text, style) for text, style in parts if text], cells_wide)
 
 
-def blank(cells_wide: int, fill: Style) -> Strip:
+def blank_strip(cells_wide: int, fill: Style) -> Strip:
     return Strip([Segment(" " * cells_wide, fill)], cells_wide)
 
 

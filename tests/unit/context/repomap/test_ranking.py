@@ -12,7 +12,7 @@ from tui_agent.context.repomap.index_db import IndexFile, open_index
 from tui_agent.context.repomap.path_kinds import kind_of
 from tui_agent.context.repomap.query import Ask, from_index
 from tui_agent.context.repomap.question_words import Query
-from tui_agent.context.repomap.ranking import Ranked, by_history, expression, values_of
+from tui_agent.context.repomap.ranking import FileScore, by_history, expression, values_of
 from tui_agent.context.repomap.repository_map import show_all
 from tui_agent.context.repomap.snapshot import Snapshot
 from tui_agent.context.repomap.symbol_search import MAX_FILES, Definition, search_symbols
@@ -42,7 +42,7 @@ class Repository:
         indexing.update(self.kept, str(self.root), new)
         self.index = Snapshot(self.kept, self.kept.files())
 
-    def ranked(self, question: str) -> list[Ranked]:
+    def ranked(self, question: str) -> list[FileScore]:
         """The files, best first."""
         ask = Ask(Query(question), 1_000, None, (), frozenset(), frozenset())
         return from_index(self.index, self.listing, TextCache(str(self.root)), ask).order

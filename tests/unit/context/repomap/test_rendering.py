@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tui_agent.context.repomap.query import Ask, Basis, Query, Ranked, view
+from tui_agent.context.repomap.query import Ask, Basis, FileScore, Query, view
 from tui_agent.context.repomap.rendering import clean, render_map, room_of, symbols_at
 from tui_agent.context.repomap.views import RankedFile, Symbol
 
@@ -91,9 +91,9 @@ def test_a_brief_map_names_ten_files_five_of_them_with_short_symbols_and_counts_
 def test_a_brief_map_leaves_out_packaging_unless_it_is_named_or_the_question_is_about_versions(
     words: str, kept: bool
 ) -> None:
-    named = Ranked("shop-1.dist-info/METADATA", 2.0, ("named",))
-    order = [named, Ranked("shop-1.dist-info/RECORD", 1.0, ()), Ranked("shop/_version.py", 0.5, ())]
-    basis = Basis([*order, Ranked("shop/a.py", 0.1, ())], [], {}, lambda path: ())
+    named = FileScore("shop-1.dist-info/METADATA", 2.0, ("named",))
+    order = [named, FileScore("shop-1.dist-info/RECORD", 1.0, ()), FileScore("shop/_version.py", 0.5, ())]
+    basis = Basis([*order, FileScore("shop/a.py", 0.1, ())], [], {}, lambda path: ())
     ask = Ask(Query(words), 500, None, (), frozenset(), frozenset(), brief=True)
     paths = [one.path for one in view(basis, ask, partial=False).files]
     assert paths == [one.path for one in (order if kept else [named])] + ["shop/a.py"]
@@ -110,7 +110,7 @@ def test_a_brief_map_names_ten_files_also_where_none_has_symbols() -> None:
 
 @pytest.mark.parametrize("partial", [True, False])
 def test_a_map_says_that_it_is_partial(partial: bool) -> None:
-    basis = Basis([Ranked("a.py", 1.0, ())], [], {}, lambda path: ())
+    basis = Basis([FileScore("a.py", 1.0, ())], [], {}, lambda path: ())
     ask = Ask(Query("coupon"), 500, None, (), frozenset(), frozenset())
     found = view(basis, ask, partial=partial)
     assert found.partial == partial and ("this map is partial" in found.text) == partial

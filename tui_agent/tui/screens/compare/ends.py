@@ -17,7 +17,7 @@ from tui_agent.tui.text import clean, clean_line, width
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
-from tui_agent.tui.widgets.rows import Part, blank, row, wrap
+from tui_agent.tui.widgets.rows import Part, blank_strip, row, wrap
 
 
 class Ends:
@@ -33,7 +33,7 @@ class Ends:
 
     def rows(self, file: int) -> list[Strip]:
         """Draw all rows of the lower part; `file` is the index of the differing file to show."""
-        empty = blank(self._columns.width, self.fill)
+        empty = blank_strip(self._columns.width, self.fill)
         answers = self._title("Answers" if self._columns.beside else "Answer")
         return [
             *self._draw_file(file),
@@ -50,11 +50,11 @@ class Ends:
 
     def _draw_sides(self, draw: Callable[[int], Sequence[Strip]]) -> list[Strip]:
         columns = self._columns
-        indent = blank(columns.labels, self.fill)
+        indent = blank_strip(columns.labels, self.fill)
         if not columns.beside:
             return [self._join(indent, strip) for strip in draw(self._chosen)]
-        empty = [blank(self._room(side), self.fill) for side in (0, 1)]
-        gap = blank(columns.beside - columns.labels - columns.texts, self.fill)
+        empty = [blank_strip(self._room(side), self.fill) for side in (0, 1)]
+        gap = blank_strip(columns.beside - columns.labels - columns.texts, self.fill)
         return [
             self._join(indent, left or empty[0], gap, right or empty[1])
             for left, right in zip_longest(draw(0), draw(1))
@@ -109,7 +109,7 @@ class Ends:
     def _draw_failures(self, side: int) -> list[Strip]:
         """Return an empty row and a row for each failing test of a session; an empty list if no test fails."""
         room, failures = self._room(side), self._sides[side].failures
-        rows = [blank(room, self.fill)] if failures else []
+        rows = [blank_strip(room, self.fill)] if failures else []
         for name in failures:
             for number, line in enumerate(wrap(f"{clean_line(name)} fails", room - 2)):
                 sign = self._looks.symbols.warning if not number else " "

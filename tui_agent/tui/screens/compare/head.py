@@ -27,7 +27,7 @@ from tui_agent.tui.screens.compare.figures import (
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, blank, cells, cut_parts, part, row, state_mark, with_intent
+from tui_agent.tui.widgets.rows import Part, blank_strip, cells, cut_parts, part, row, state_mark, with_intent
 from tui_agent.units import format_line_changes
 
 MARGIN = 2
@@ -139,7 +139,7 @@ class CompareHead(LinePane):
 
     def draw(self, width: int, height: int) -> list[Strip]:
         columns = columns_for(width)
-        empty = blank(width, self.style())
+        empty = blank_strip(width, self.style())
         if self.comparison is None:
             words = (" " * columns.labels + "reading both …", self.style("t2"))
             return [empty, row(width, [words], fill=self.style())]

@@ -13,7 +13,7 @@ from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.panes.marks import MARKS, ROLES, mark_symbol, most_important
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.line_pane import LinePane
-from tui_agent.tui.widgets.rows import Part, blank, cells, cut_parts, part, row
+from tui_agent.tui.widgets.rows import Part, blank_strip, cells, cut_parts, part, row
 from tui_agent.units import format_clock
 
 SMALL, LOW, FULL = 1, 4, 7
@@ -90,7 +90,12 @@ class TimelinePane(LinePane):
             return [state, *(self._padded(parts, room) for parts in drawn)]
         under = row(width, [("  ", self.style()), *self._notice()], fill=self.style())
         drawn.append(self._times(line, room))
-        return [state, under, *(self._padded(parts, room) for parts in drawn), blank(width, self.style())]
+        return [
+            state,
+            under,
+            *(self._padded(parts, room) for parts in drawn),
+            blank_strip(width, self.style()),
+        ]
 
     def _state(self, line: Timeline, width: int) -> Strip:
         head, plain, quiet = self.head, self.style(), self.style("t2")
