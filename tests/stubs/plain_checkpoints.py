@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypedDict
 
+from tui_agent.errors import CheckpointError
 from tui_agent.ports.checkpoint import (
     Baseline,
     FileDifference,
@@ -82,7 +83,10 @@ class PlainCheckpoints:
 
     async def read_file(self, commit: str, path: str) -> bytes:
         """See `ports.checkpoint.Checkpoints.read_file`."""
-        raise NotImplementedError
+        text = self.files_at(commit).get(path)
+        if text is None:
+            raise CheckpointError(f"{path} is not in the checkpoint {commit}.")
+        return text.encode()
 
     async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
         """See `ports.checkpoint.Checkpoints.changed_after`."""
