@@ -150,7 +150,7 @@ async def test_a_markdown_command_fills_in_arguments_and_runs_its_shell_commands
         (message,) = bench.of(UserMessageReceived)
         (request,) = bench.model.requests
     assert message.text == (
-        "Since last Monday: `git log --since last Monday` (its output follows). All: 'last Monday' now"
+        "Since last Monday: `git log --since 'last Monday'` (its output follows). All: 'last Monday' now"
     )
     assert message.shell == ("git log --since 'last Monday'",) and shell.ran == list(message.shell)
     assert [part.role for part in request.messages[-3:]] == ["user", "assistant", "tool"]
@@ -165,7 +165,7 @@ async def test_an_argument_adds_no_shell_command(arguments: str, first: str) -> 
     answer = await command.answer(arguments, SessionStateView())
     (only,) = answer.shell
     assert shlex.split(only) == ["cat", first]
-    assert answer.prompt == f"Look at `cat {first}` (its output follows) and {arguments}."
+    assert answer.prompt == f"Look at `{only}` (its output follows) and {arguments}."
 
 
 async def test_a_denied_shell_command_does_not_run_and_the_agent_is_told(tmp_path: Path) -> None:

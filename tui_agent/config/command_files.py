@@ -44,8 +44,11 @@ class CommandFile:
         """Return the text with the arguments filled in, and the shell commands to run first."""
         words = _split(arguments)
         # Only commands of the file itself are run, with quoted arguments: an argument cannot add a command.
-        commands = tuple(fill_template(command, words) for command in _SHELL.findall(self.text))
-        text = _fill(_SHELL.sub(r"`\1` (its output follows)", self.text), arguments, words)
+        pieces = _SHELL.split(self.text)
+        commands = tuple(fill_template(command, words) for command in pieces[1::2])
+        pieces[::2] = [_fill(piece, arguments, words) for piece in pieces[::2]]
+        pieces[1::2] = [f"`{command}` (its output follows)" for command in commands]
+        text = "".join(pieces)
         if arguments and not PLACE.search(self.text):
             text = f"{text}\n\n{arguments}"
         return CommandAnswer(text, shell=commands)
