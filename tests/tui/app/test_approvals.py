@@ -97,6 +97,13 @@ async def test_a_letter_answers_with_its_reach(key: str, decision: str, reach: s
         assert (answer.request_id, answer.decision, answer.reach) == ("req_1", decision, reach)
 
 
+async def test_a_warning_is_not_repeated_as_the_reason_for_asking() -> None:
+    why = "/data/releases.md is outside this workspace"
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request(risk=f"{why}.").model_copy(update={"reason": why}))
+        assert driven.text().count(why) == 1 and "Asked" not in driven.text()
+
+
 async def test_effects_stand_in_their_fixed_order() -> None:
     async with open_app(golden("night_shift")) as driven:
         await ask(driven, request())

@@ -1,5 +1,7 @@
 """An engine that died or cannot store: nothing typed is lost, and there is a way on."""
 
+import asyncio
+
 from tests.stubs.fake_session import FakeSession, FakeTrouble
 from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.commands import SubmitPrompt
@@ -18,9 +20,12 @@ async def test_a_message_after_the_engines_death_opens_the_session_again_and_is_
         await driven.pilot.pause()
         assert not controller.is_running and "engine ended" in driven.text()
         driven.app.spawn = lambda options: second
+        second.gate = asyncio.Event()
         await driven.type("my words")
         await driven.press("enter")
         await driven.pilot.pause()
+        assert "opening  this session again" in driven.text()
+        second.gate.set()
         await driven.until(lambda: bool(second.submitted))
         sent = [command for command in second.submitted if isinstance(command, SubmitPrompt)]
         assert [command.text for command in sent] == ["my words"]

@@ -42,7 +42,7 @@ async def test_the_header_says_whether_commands_are_confined(
 @pytest.mark.parametrize(
     ("agent", "sandbox", "said"),
     [
-        ("default", "bubblewrap", "edits, runs sandboxed commands"),
+        ("default", "bubblewrap", "edits, runs in the sandbox"),
         ("default", "", "edits, asks before running"),
         ("codex", "bubblewrap", "codex works by its own rules"),
     ],

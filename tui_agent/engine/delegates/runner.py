@@ -254,7 +254,7 @@ class CallDelegates:
 def _classify_end(outcome: Outcome | None, iterations: int, *, in_time: bool) -> tuple[DelegateEnd, str]:
     """Return how a delegate ended, and the reason if its task is not completed."""
     if outcome is None:
-        return ("interrupted", "it was stopped") if in_time else ("budget", "it reached its time limit")
+        return ("interrupted", "the user stopped it") if in_time else ("budget", "it reached its time limit")
     match outcome.reason:
         case "finished":
             return "completed", ""

@@ -7,7 +7,7 @@ are too many rows, the rows of risky commands are kept, and the other rows are o
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, filterfalse
 
 from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision import classes
@@ -15,7 +15,7 @@ from tui_agent.policy.decision.effect_words import words_for
 from tui_agent.policy.decision.escalations import is_workspace_program, runs_configured_programs
 from tui_agent.policy.decision.judgement import Judgement, strongest_judgement
 from tui_agent.policy.decision.line_uses import Lines, from_workspace
-from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileAction, LineReport
+from tui_agent.policy.interpreter.report import Certainty, CommandReport, FileAction, FileUse, LineReport
 from tui_agent.policy.rules.hosts import host_in_address, read_host
 from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import Effect as CallEffect
@@ -89,7 +89,7 @@ def _explain_command(effect: RunEffect, title: str, command: CommandReport) -> I
     yield f"command: {_shorten(title, 100)}"
     known = f" ({command.entry})" if command.entry else ": not in the catalog"
     yield f"  known: {_shorten(command.name, 100)}{known}; it {', '.join(sorted(command.effects)) or 'does nothing'}"
-    for use in command.files:
+    for use in filterfalse(_reads_nothing, command.files):
         unknown = use.certainty is Certainty.UNKNOWN
         path = "an uncertain file" if unknown else from_workspace(effect, use.path)
         yield f"  file: {_VERBS[use.action]} {path}{' and everything below it' if use.below else ''}"
@@ -231,12 +231,17 @@ def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[C
         yield CommandEffect(verb="runs", target="a program from this workspace", risky=True)
 
 
+def _reads_nothing(use: FileUse) -> bool:
+    """Return True for the current folder without what is below it: `grep` without a file reads its input."""
+    return (use.action, use.path, use.below) == ("read", ".", False)
+
+
 def _file_effects(effect: RunEffect, command: CommandReport, new: Collection[str]) -> Iterator[CommandEffect]:
     for action, word in _VERBS.items():
         paths = [
             from_workspace(effect, use.path)
             for use in command.files
-            if use.action == action and use.certainty is not Certainty.UNKNOWN
+            if use.action == action and use.certainty is not Certainty.UNKNOWN and not _reads_nothing(use)
         ]
         if not paths or (action in ("list", "mention", "start") and not command.only_reads):
             continue

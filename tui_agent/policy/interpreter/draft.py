@@ -24,10 +24,10 @@ from tui_agent.policy.interpreter.state import START_FOLDERS, Folders, enter_fol
 _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "number": (
         re.compile(r"[+-]?\d+(\.\d+)?[A-Za-z%]{0,3}|[+-]?\.\d+"),
-        "may be something other than a number",
+        "{word} of {program} may be something other than a number",
     ),
-    "count": (re.compile(r"[+-]?(\d{1,4}|10000)(\.\d+)?"), "may be so large that the command runs too long"),
-    "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "may be so large that the command runs too long"),
+    "count": (re.compile(r"[+-]?(\d{1,4}|10000)(\.\d+)?"), "{program} may run for a long time with {word}"),
+    "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "{program} may run for a long time with {word}"),
 }
 """Maps the meaning of a word to a pattern of numbers, and to the doubt about a word that does not match."""
 _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
@@ -247,13 +247,14 @@ class Draft:
     def show_secret(self, source: str) -> None:
         """Note that the command shows a variable that may be secret. `source` describes the variable to the user."""
         self.effects.add(Effect.PRINTS_SECRETS)
-        self.doubt("value", f"it shows {source}, which may hold a secret")
+        shown = "every variable, and one" if source == "*" else f"{source}, which"
+        self.doubt("value", f"it shows {shown} may hold a secret")
 
     def _use_number(self, meaning: str, value: Value) -> None:
         numbers, reason = _NUMBERS[meaning]
         is_number = meaning == value.content == "number"
         if not is_number and not numbers.fullmatch(value.known or "?"):
-            self.doubt("value", f"{value.source} of {self.name} {reason}")
+            self.doubt("value", reason.format(word=value.source, program=self.name))
 
     def _use_file(self, action: FileAction, value: Value, reach: FileUse | None = None) -> None:
         if (value.known == "-" and action == "read") or value.known in DEVICES:

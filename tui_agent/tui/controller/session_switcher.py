@@ -95,7 +95,8 @@ class SessionSwitcher:
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
         """Run `work`, which opens another session, in the background; messages wait until that session is open."""
         self.under_way = True
-        self._host.app.set_status(StatusView("opening", "opening", "another session"))
+        what = {"reopen": "this session again", "new": "a new session"}.get(name, "another session")
+        self._host.app.set_status(StatusView("opening", "opening", what))
         self._host.app.show_keys()
         self._host.worker(work, name)
 

@@ -47,7 +47,7 @@ class TrustDialog:
             return
         if (answer == "trust" or "trusted" in before) and self._host.session is not None:
             configure(self._host)
-            self._host.sessions.go_to(self._host.sessions.reopen(), "trust")
+            self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")
 
     def _load(self) -> tuple[list[Project], Paths]:
         app = self._host.app

@@ -76,10 +76,9 @@ def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> l
     effects = request.effects
     runs = any(isinstance(effect, RunEffect | McpCallEffect) for effect in effects)
     unknown = runs or not effects or bool(request.commands)
-    lines = [
-        ("Undo", _undo(request, workspace, unknown)),
-        ("Asked", _reason(request.reason, policy)),
-    ]
+    lines = [("Undo", _undo(request, workspace, unknown))]
+    if not request.risk or request.risk.rstrip(".") != request.reason:  # else the warning says the same
+        lines.append(("Asked", _reason(request.reason, policy)))
     if request.commands:
         return lines
     return [

@@ -6,7 +6,7 @@ ROLES: dict[str, Role] = {"plan": "success", "ask": "accent", "accept-edits": "w
 DESCRIPTIONS: dict[str, str] = {
     "plan": "reads only, ends in a plan",
     "ask": "asks before writing or running",
-    "accept-edits": "edits, runs sandboxed commands",
+    "accept-edits": "edits, runs in the sandbox",
     "bypass": "asks if unsure or a rule says so",
 }
 """The policies from the strictest to the loosest."""

@@ -48,6 +48,21 @@ STARTS = ["starts the command below"]
     [
         ("timeout 5 rm -rf build", [("timeout 5 rm -rf build", ["deletes build"])]),
         (
+            "printenv | grep KEY",
+            [
+                (
+                    "printenv",
+                    [
+                        "may do anything: it shows every variable, and one may hold a secret",
+                        "prints possible secrets",
+                    ],
+                ),
+                ("grep KEY", []),
+            ],
+        ),
+        ("grep -r KEY", [("grep -r KEY", ["reads ."])]),
+        ("sleep 300", [("sleep 300", ["may do anything: sleep may run for a long time with 300"])]),
+        (
             "python3 -m http.server",
             [
                 (
