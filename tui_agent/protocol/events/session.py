@@ -98,7 +98,7 @@ class SessionHeadMoved(Payload):
     that no number is used twice. `used` is the used part of the budgets, which a move does not reduce. `files` is True
     if the workspace is restored too (`checkpoint.restored` follows).
 
-    With the reasons `hunk` and `files`, only files changed: `to_seq` is the event just before this one, and `from_seq` are
+    With the reasons `hunk` and `files`, only files changed: `to_seq` is the event just before this one, and `from_seq` is
     the event before the changes. `hunk` is the reverted hunk. `redone` is the reason of the move that a redo reverses,
     and `restored_turns` is the number of turns that the redo restores.
     """
