@@ -32,12 +32,21 @@ from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.wiring.hooks import build_listeners
 
+
+class Unprintable(BaseException):
+    """An error whose text cannot be computed."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
 ERRORS: list[Callable[[], BaseException]] = [
     lambda: ValueError("boom"),
     lambda: SystemExit(3),
     lambda: KeyboardInterrupt(),
     lambda: asyncio.CancelledError("not a real one"),
     lambda: GeneratorExit(),
+    lambda: Unprintable(),
 ]
 
 
@@ -102,7 +111,8 @@ class OddResult(EchoTool):
 
 
 TEXT = (TextContent(text="done"),)
-LARGE_EVENT = PluginEvent(plugin="p", name="n", version=1, data={"x": "y" * 65_536})
+LARGE_EVENT = PluginEvent(plugin="test", name="n", version=1, data={"x": "y" * 65_536})
+EVENT_OF_ANOTHER = PluginEvent(plugin="todo", name="state", version=1, data={})
 
 
 @pytest.mark.parametrize(
@@ -122,8 +132,19 @@ LARGE_EVENT = PluginEvent(plugin="p", name="n", version=1, data={"x": "y" * 65_5
             ToolResult(ok=True, content=TEXT, events=(LARGE_EVENT,)),
             "64 KiB",
         ),
+        (ToolResult(ok=True, content=TEXT, events=(EVENT_OF_ANOTHER,)), "an event of the plugin todo"),
     ],
-    ids=["none", "text", "data", "content", "display", "events", "foreign-event", "large-event"],
+    ids=[
+        "none",
+        "text",
+        "data",
+        "content",
+        "display",
+        "events",
+        "foreign-event",
+        "large-event",
+        "of-another",
+    ],
 )
 async def test_an_odd_result_fails_its_call_and_says_what_is_wrong(
     tmp_path: Path, result: object, words: str

@@ -13,6 +13,7 @@ from pydantic_core import to_json
 
 from tui_agent.errors import PluginError, ToolCrash, TuiAgentError
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.plugin_host.error_text import error_line
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import (
     ArgumentSettler,
@@ -61,17 +62,19 @@ def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
         # A plugin can raise the exception of a cancellation itself, which must not end the turn.
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
-        text = " ".join(str(error).split())
+        text = error_line(error)
         names = [] if isinstance(error, PluginError) else [type(error).__name__]
         raise error_type(": ".join(filter(None, (f"{label} failed", *names, text)))) from error
 
 
-def check_event(event: object) -> None:
-    """Raise `PluginError` if a plugin may not record this event."""
+def check_event(event: object, owner: str) -> None:
+    """Raise `PluginError` if the plugin `owner` may not record this event."""
     if not isinstance(event, Payload):
         raise PluginError(f"A plugin's event must be an event of tui-agent, not {type(event).__name__}.")
     if event.kind.startswith(ENGINE_KINDS):
         raise PluginError(f"A plugin cannot record the event {event.kind}; only the engine can.")
+    if isinstance(event, PluginEvent) and event.plugin != owner:
+        raise PluginError(f"The plugin {owner} cannot record an event of the plugin {event.plugin}.")
     if isinstance(event, PluginEvent) and len(to_json(event.data)) > MAX_PLUGIN_EVENT:
         raise PluginError(
             f"The event {event.name} of {event.plugin} is larger than 64 KiB.",
@@ -94,8 +97,8 @@ class _CheckedResult(FrozenModel):
     full_output: LongText | None
 
 
-def _check_result(result: ToolResult) -> None:
-    """Raise `PluginError` if a result cannot be recorded."""
+def _check_result(result: ToolResult, owner: str) -> None:
+    """Raise `PluginError` if a result of a tool of the plugin `owner` cannot be recorded."""
     fields = {name: getattr(result, name) for name in _CheckedResult.model_fields}
     try:
         _CheckedResult(**fields)
@@ -103,7 +106,7 @@ def _check_result(result: ToolResult) -> None:
         fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
         raise PluginError(f"its result's `{fault['loc'][0]}` is not valid: {fault['msg']}.") from error
     for event in result.events:
-        check_event(event)
+        check_event(event, owner)
 
 
 class GuardedTool:
@@ -111,7 +114,7 @@ class GuardedTool:
 
     def __init__(self, owner: str, tool: Tool[BaseModel]) -> None:
         self.spec: ToolSpec = tool.spec
-        self._tool = tool
+        self._tool, self._owner = tool, owner
         self._label = f"The tool {tool.spec.name} (plugin {owner})"
         self.settles = isinstance(tool, ArgumentSettler)
         """True if the tool can complete the arguments of a call before the policy judges the call."""
@@ -165,7 +168,7 @@ class GuardedTool:
             result = await self._tool.run(args, ctx)
         self._expect("run", result, ToolResult, "a ToolResult")
         try:
-            _check_result(result)
+            _check_result(result, self._owner)
         except PluginError as error:
             raise ToolCrash(f"{self._label}: {error.message}", hint=error.hint) from error
         return result

@@ -96,7 +96,7 @@ class GuardedMiddleware:
         self, method: str, notify: Callable[[TurnContext], Awaitable[None]], turn: TurnContext
     ) -> None:
         def emit(event: Payload) -> None:
-            check_event(event)
+            check_event(event, self._owner)
             turn.emit(event)
 
         if not self._is_active:

@@ -6,13 +6,21 @@ from pathlib import Path
 from tui_agent.errors import TuiAgentError
 
 
+def error_line(error: BaseException) -> str:
+    """Return the text of an error in one line; empty if it has none, or if computing it fails."""
+    try:
+        return " ".join(str(error).split())
+    except BaseException:  # noqa: BLE001 - the text is computed by code of the plugin
+        return ""
+
+
 def describe_plugin_error(error: BaseException) -> str:
     """Return a description, in one line, of an error that a plugin raised."""
     if isinstance(error, TuiAgentError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:
         return f"It needs the module {error.name}, which is not installed."
-    text = " ".join(str(error).split())
+    text = error_line(error)
     kind = type(error).__name__
     return f"{kind}: {text}" if text else kind
 
