@@ -310,7 +310,11 @@ def test_a_session_that_had_its_turns_ends_with_the_status_of_a_budget(
     assert program.run_in_process("run", "one", "--max-turns", "1", *mock).returncode == 0
     done = program.run_in_process("run", "two", "--continue", "--max-turns", "1", *mock)
     assert done.returncode == 3
-    assert "This session has reached its limit of one turn." in done.stderr
+    assert "This session has reached its limit of one turn. --max-turns raises it." in done.stderr
+    assert "status: turn_limit\nrun_id: run_" in done.stdout
+    shown = events(program.run_in_process("sessions", "show", "latest", "--json").stdout)
+    ends = [one["payload"]["reason"] for one in shown if one["payload"]["kind"] == "session.ended"]
+    assert ends == ["finished", "turn_limit"]
 
 
 def test_a_cost_limit_over_a_model_without_a_known_price_is_told(

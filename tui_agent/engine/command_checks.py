@@ -150,7 +150,6 @@ def _turn_limit_refusal(state: SessionStateView, running: bool) -> Refusal | Non
         return None
     if state.used.turns >= budgets.max_turns:
         turns = "one turn" if budgets.max_turns == 1 else f"{budgets.max_turns} turns"
-        return Refusal(
-            f"This session has reached its limit of {turns}.", "Start another one with /new.", "turn_limit"
-        )
+        hint = "--max-turns raises it." if state.client == "headless" else "Start another one with /new."
+        return Refusal(f"This session has reached its limit of {turns}.", hint, "turn_limit")
     return None

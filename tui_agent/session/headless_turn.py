@@ -6,7 +6,7 @@ Invariant: the functions work with any `Session`, whatever its engine and model.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from tui_agent.errors import BudgetExceeded, TuiAgentError, UsageError
+from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session, read_text
@@ -86,8 +86,8 @@ async def run_turn(
     written while the session closes. `coda` is called after the turn and before the session is closed. If it returns
     another turn, that turn is run too. The result is that of the last turn.
 
-    Raises `BudgetExceeded` if the session's turn limit is reached, `UsageError` if the command is rejected for another
-    reason, and `TuiAgentError` if the session ends before the turn.
+    If the session's turn limit is reached, no turn is run, and the result has the reason `turn_limit`. Raises
+    `UsageError` if the command is rejected for another reason, and `TuiAgentError` if the session ends before the turn.
     """
     turn = _Turn(_submit(session, begin), show)
     follower = session.follow(after)
@@ -202,7 +202,9 @@ class _Turn:
                 self.words = ["\n".join(block_text(block) for block in display)]
                 self.ended = TurnFinished(turn=0, reason="finished")
             case CommandRejected(reason=reason, hint=hint, limit=limit) if record.cause == self._command:
-                raise BudgetExceeded(reason, hint=hint) if limit else UsageError(reason, hint=hint)
+                if not limit:
+                    raise UsageError(reason, hint=hint)
+                self.ended = TurnFinished(turn=0, reason=limit, detail=f"{reason} {hint}")
 
 
 def block_text(block: DisplayBlock) -> str:
