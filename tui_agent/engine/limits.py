@@ -25,7 +25,8 @@ def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
         return "part_limit", f"Stopped at {parts}, the limit of this session. --max-parts raises it."
     if budgets.max_cost_usd is not None and used.cost_usd >= budgets.max_cost_usd:
         cost, limit = format_cost(used.cost_usd), format_cost(budgets.max_cost_usd)
-        return "cost_limit", f"Stopped at {cost}; the limit of this session is {limit}. /cost raises it."
+        raises = "--max-cost" if state.client == "headless" else "/cost"
+        return "cost_limit", f"Stopped at {cost}; the limit of this session is {limit}. {raises} raises it."
     if budgets.max_iterations is not None and used.iterations >= budgets.max_iterations:
         iterations = format_count(budgets.max_iterations, "iteration")
         return (
