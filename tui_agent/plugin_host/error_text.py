@@ -10,7 +10,7 @@ def error_line(error: BaseException) -> str:
     """Return the text of an error in one line; empty if it has none, or if computing it fails."""
     try:
         return " ".join(str(error).split())
-    except BaseException:  # noqa: BLE001 - the text is computed by code of the plugin
+    except Exception:  # noqa: BLE001 - the text is computed by code of the plugin
         return ""
 
 
