@@ -81,8 +81,8 @@ def test_any_bytes_have_symbols_within_the_file(suffix: str, data: bytes) -> Non
 class Whole(Languages):
     """Nothing is left out of what is parsed."""
 
-    def ready(self, name: str) -> Ready | None:
-        found = super().ready(name)
+    def load_language(self, name: str) -> Ready | None:
+        found = super().load_language(name)
         return found and found._replace(idle=None)
 
 
@@ -131,7 +131,11 @@ JAVA = [
 @settings(max_examples=example_count(300))
 def test_what_is_left_out_of_parsing_defines_nothing(code: tuple[str, str]) -> None:
     language, text = code
-    name, data, ready = f"a.{language[:4].replace('pyth', 'py')}", text.encode(), KNOWN.ready(language)
+    name, data, ready = (
+        f"a.{language[:4].replace('pyth', 'py')}",
+        text.encode(),
+        KNOWN.load_language(language),
+    )
     assert ready is not None
     assert ready.parser.parse(data).root_node.has_error or symbols_of(name, data) == symbols_of(
         name, data, WHOLE

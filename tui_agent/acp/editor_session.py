@@ -104,7 +104,9 @@ class EditorSession:
                 await self._send(await self._translator.translate(event, state, replayed=True))
         view = state.view()
         if not view.turn_running:
-            await self._send([_unfinished(call.call_id) for call in view.open_calls if call.called])
+            await self._send(
+                [_unfinished_call_update(call.call_id) for call in view.open_calls if call.called]
+            )
 
     async def run(self, group: TaskGroup) -> None:
         """Send the session's commands, then updates for new events, until the session or the connection ends."""
@@ -199,7 +201,7 @@ class EditorSession:
         await self._session.aclose()
 
 
-def _unfinished(call_id: CallId) -> Update:
+def _unfinished_call_update(call_id: CallId) -> Update:
     """Return the update for a call that waited for its approval when an earlier run ended: no editor is asked again."""
     content = acp.tool_content(acp.text_block("Not run: the turn ended before you answered."))
     return acp.update_tool_call(call_id, status="failed", content=[content])

@@ -291,10 +291,10 @@ def text_content(text: str) -> CallContent:
 
 
 def _hunk_content(path: str, hunk: str) -> CallContent:
-    old, new = map(_joined, hunk_sides(hunk))
+    old, new = map(_join_lines, hunk_sides(hunk))
     return acp.tool_diff_content(path, new, old or None)
 
 
-def _joined(lines: Sequence[str]) -> str:
+def _join_lines(lines: Sequence[str]) -> str:
     text = "".join(f"{line}\n" for line in lines)
     return text.removesuffix(f"\n{NO_NEWLINE}\n")

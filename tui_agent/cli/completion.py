@@ -83,7 +83,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[Entry]:
             yield Entry(word, text, takes_value=action.nargs not in (0, "?"), choices=choices)
 
 
-def _valued(found: list[Place]) -> str:
+def _value_options(found: list[Place]) -> str:
     """Return the options that always need a value."""
     options = [entry for place in found for entry in place.entries]
     flags = {entry.word for entry in options if not entry.takes_value}
@@ -96,7 +96,7 @@ def _walk(found: list[Place], read_words: str) -> str:
     `$needs_value` is not empty if that word is an option that needs a value.
     """
     known = "|".join(f'" {place.path}"' for place in found if place.path)
-    return f"""  local where="" word before="" needs_value="" valued=" {_valued(found)} "
+    return f"""  local where="" word before="" needs_value="" valued=" {_value_options(found)} "
   for word in {read_words}; do
     if [[ "$word" != "=" ]]; then
       if [[ -z "$needs_value" ]]; then
@@ -148,12 +148,12 @@ complete -o default -F _tui_agent tui-agent"""
 def zsh_script(found: list[Place]) -> str:
     """Return the completion script for zsh."""
 
-    def described(entry: Entry) -> str:
+    def format_entry(entry: Entry) -> str:
         text = f"{entry.word}:{entry.help}" if entry.help else entry.word
         return "'" + text.replace("'", "'\\''") + "'"
 
     cases = "\n".join(
-        f'    "{f" {place.path}" if place.path else ""}") entries=({" ".join(map(described, place.entries))}) ;;'
+        f'    "{f" {place.path}" if place.path else ""}") entries=({" ".join(map(format_entry, place.entries))}) ;;'
         for place in found
     )
     return f"""#compdef tui-agent
@@ -183,7 +183,7 @@ if [[ "$funcstack[1]" == "_tui-agent" ]]; then _tui_agent "$@"; else compdef _tu
 def fish_script(found: list[Place]) -> str:
     """Return the completion script for fish."""
 
-    def quoted(text: str) -> str:
+    def quote(text: str) -> str:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
     lines = [f"# fish completion for tui-agent {__version__}"]
@@ -197,8 +197,8 @@ def fish_script(found: list[Place]) -> str:
         "            set needs_value",
         "            continue",
         "        end",
-        f"        contains -- $word {_valued(found)}; and set needs_value 1",
-        f'        contains -- "$where $word" {" ".join(quoted(f" {path}") for path in paths)}; and set where "$where $word"',
+        f"        contains -- $word {_value_options(found)}; and set needs_value 1",
+        f'        contains -- "$where $word" {" ".join(quote(f" {path}") for path in paths)}; and set where "$where $word"',
         "    end",
         '    test "$where" = "$argv[1]"',
         "end",
@@ -208,10 +208,10 @@ def fish_script(found: list[Place]) -> str:
         for entry in place.entries:
             flag = "-a" if not entry.word.startswith("-") else "-l" if entry.word.startswith("--") else "-s"
             value = " -r" if entry.takes_value else ""
-            value += f" -f -a {quoted(' '.join(entry.choices))}" if entry.choices else ""
+            value += f" -f -a {quote(' '.join(entry.choices))}" if entry.choices else ""
             lines.append(
-                f"complete -c tui-agent -n {quoted(f'__tui_agent_at {quoted(where)}')} {flag} {quoted(entry.word.lstrip('-'))}"
-                f"{value} -d {quoted(entry.help)}"
+                f"complete -c tui-agent -n {quote(f'__tui_agent_at {quote(where)}')} {flag} {quote(entry.word.lstrip('-'))}"
+                f"{value} -d {quote(entry.help)}"
             )
     return "\n".join(lines)
 
@@ -219,12 +219,12 @@ def fish_script(found: list[Place]) -> str:
 def man_page(found: list[Place]) -> str:
     """Return the man page in roff."""
 
-    def escaped(text: str) -> str:
+    def escape(text: str) -> str:
         text = text.replace("\\", "\\e").replace("-", "\\-")
         return f"\\&{text}" if text.startswith((".", "'")) else text
 
     lines = [f'.TH TUI\\-AGENT 1 "" "tui\\-agent {__version__}" "User Commands"', ".SH NAME"]
-    lines += [f"tui\\-agent \\- {escaped(found[0].summary)}", ".SH SYNOPSIS"]
+    lines += [f"tui\\-agent \\- {escape(found[0].summary)}", ".SH SYNOPSIS"]
     lines += [
         ".B tui\\-agent",
         "[\\fIoptions\\fR] [\\fIPROMPT\\fR]",
@@ -233,9 +233,9 @@ def man_page(found: list[Place]) -> str:
         "\\fICOMMAND\\fR [\\fIoptions\\fR]",
     ]
     for place in found:
-        lines += [".SH " + escaped(f"tui-agent {place.path}".strip()), escaped(place.summary.capitalize())]
+        lines += [".SH " + escape(f"tui-agent {place.path}".strip()), escape(place.summary.capitalize())]
         for entry in place.entries:
-            lines += [".TP", f"\\fB{escaped(entry.word)}\\fR", escaped(entry.help or "a value")]
+            lines += [".TP", f"\\fB{escape(entry.word)}\\fR", escape(entry.help or "a value")]
     return "\n".join(lines)
 
 

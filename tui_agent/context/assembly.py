@@ -316,7 +316,7 @@ class Assembly:
                 name=name,
                 raw_chars=share.raw_chars,
                 chars=share.chars,
-                tokens=self.tokens.scaled(share.tokens, model),
+                tokens=self.tokens.to_model_tokens(share.tokens, model),
                 budget=room.budget(name),
                 preserved=share.raw_chars == share.chars,
                 reduced=share.raw_chars != share.chars,
@@ -330,7 +330,7 @@ class Assembly:
             FragmentRecord(
                 id=fragment.id,
                 digest=_digest(texts[fragment.id]),
-                tokens=self.tokens.scaled(self._size(texts[fragment.id]), model),
+                tokens=self.tokens.to_model_tokens(self._size(texts[fragment.id]), model),
                 section=fragment.section,
             )
             for fragment in draft.fragments

@@ -50,7 +50,7 @@ class LoadedInstructions:
 
 
 @dataclass(slots=True)
-class _Collected:
+class _InstructionSet:
     files: list[InstructionFile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -107,7 +107,7 @@ class InstructionFiles:
 
         For an unchanged file, the result contains the object in `known`.
         """
-        reading = _Collected()
+        reading = _InstructionSet()
         await to_thread.run_sync(self._read_user, reading)
         if self._project:
             root = Path(self._env.root)
@@ -150,7 +150,7 @@ class InstructionFiles:
 
         Each file is cut to `room` characters.
         """
-        reading = _Collected()
+        reading = _InstructionSet()
         if not self._project:
             return LoadedInstructions()
         joined = {str(PurePosixPath(file.path).parent) for file in known if file.scope == "nested"}
@@ -163,13 +163,13 @@ class InstructionFiles:
             remaining -= _chars(files[-1])
         return LoadedInstructions(tuple(files), tuple(reading.notes))
 
-    def _read_user(self, reading: _Collected) -> None:
+    def _read_user(self, reading: _InstructionSet) -> None:
         for name in NAMES:
             path = self._user / name
             if _read_plain(path, str(path), "user", reading, links=True):
                 return
 
-    def _read_parents(self, reading: _Collected, root: Path) -> None:
+    def _read_parents(self, reading: _InstructionSet, root: Path) -> None:
         home = Path(os.path.expanduser("~"))  # noqa: PTH111 - does not raise if there is no home
         parents: list[Path] = []
         for folder in (root, *root.parents):
@@ -198,7 +198,7 @@ class InstructionFiles:
                 return True
         return False
 
-    async def _read_folder(self, reading: _Collected, folder: str, scope: InstructionScope) -> None:
+    async def _read_folder(self, reading: _InstructionSet, folder: str, scope: InstructionScope) -> None:
         for name in NAMES:
             path = _join_path(folder, name)
             try:
@@ -258,7 +258,7 @@ def folders_of(paths: Sequence[str]) -> list[str]:
 
 
 def _read_plain(
-    path: Path, shown: str, scope: InstructionScope, reading: _Collected, *, links: bool = False
+    path: Path, shown: str, scope: InstructionScope, reading: _InstructionSet, *, links: bool = False
 ) -> bool:
     """Read an instruction file outside the workspace. Return False if the file does not exist.
 

@@ -128,6 +128,6 @@ class Tokens:
         """Return the model's ratio: its tokens for one token of our own vocabulary."""
         return self._calibration.ratio(model, self.name)
 
-    def scaled(self, counted: int, model: str) -> int:
+    def to_model_tokens(self, counted: int, model: str) -> int:
         """Convert a number of tokens in our own vocabulary to the model's tokens."""
         return round(counted * self.ratio(model))

@@ -23,11 +23,11 @@ Verdicts: TypeAlias = Mapping[tuple[str, int], bool]
 """For each cell, by case and repetition: True if the cell passed."""
 
 
-class _Stored(BaseModel):
+class _StoredModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Comparison(_Stored):
+class Comparison(_StoredModel):
     """The paired comparison of two arms; a pair is two cells of the same case and repetition.
 
     A pair is discordant if only one of its two cells passed. `p_adjusted` is the p-value adjusted for the
@@ -68,7 +68,7 @@ class Comparison(_Stored):
         )
 
 
-class BaselineCell(_Stored):
+class BaselineCell(_StoredModel):
     """The verdict of one cell of a baseline."""
 
     case: str
@@ -77,14 +77,14 @@ class BaselineCell(_Stored):
     passed: bool
 
 
-class Baseline(_Stored):
+class Baseline(_StoredModel):
     """The verdicts of a run, without the cells in which the model's provider failed."""
 
     suite: str
     cells: tuple[BaselineCell, ...]
 
 
-class ChangedCase(_Stored):
+class ChangedCase(_StoredModel):
     """A case whose verdict differs from the baseline's. `before` and `now` are counts of passed cells, such as `3/3`."""
 
     case: str
@@ -93,7 +93,7 @@ class ChangedCase(_Stored):
     now: str
 
 
-class BaselineResult(_Stored):
+class BaselineResult(_StoredModel):
     """The result of comparing a run with a baseline. A case passes if all its cells passed.
 
     `regressions` are cases that passed in the baseline but not in the run; `fixed` are cases that passed in the run but

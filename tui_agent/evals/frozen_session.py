@@ -21,11 +21,11 @@ EDITS_FOLDER: Final = "edits"
 WORKSPACE: Final = "{{workspace}}"
 
 
-class _Stored(BaseModel):
+class _StoredModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class RecordedDecision(_Stored):
+class RecordedDecision(_StoredModel):
     """The user's decision about a call."""
 
     decision: str
@@ -34,14 +34,14 @@ class RecordedDecision(_Stored):
     message: str = ""
 
 
-class RecordedReply(_Stored):
+class RecordedReply(_StoredModel):
     """The user's answer to a question of the agent."""
 
     answer: str
     choice: int | None = None
 
 
-class RecordedCall(_Stored):
+class RecordedCall(_StoredModel):
     """The result of a call.
 
     `seq` is the number of the call's last event in the session; `files` maps each changed file to its SHA-256, or to
@@ -59,7 +59,7 @@ class RecordedCall(_Stored):
     files: dict[str, str | None] = {}
 
 
-class RecordedEvents(_Stored):
+class RecordedEvents(_StoredModel):
     """The user's actions in a session, and the results of its calls.
 
     `removed` maps a turn to the files that the user deleted before it. The folder `edits/N` of the recording has the

@@ -29,11 +29,11 @@ CheckProgram: TypeAlias = Literal["pytest", "ruff", "mypy", "bandit"]
 """A static checker whose findings in the changed files are counted."""
 
 
-class _Stored(BaseModel):
+class _StoredModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Arm(_Stored):
+class Arm(_StoredModel):
     """One configuration under which all cases run."""
 
     name: str
@@ -45,7 +45,7 @@ class Arm(_Stored):
     context_mode: ContextMode | None = None
 
 
-class Cell(_Stored):
+class Cell(_StoredModel):
     """One run of one case under one arm. `repetition` counts from 1."""
 
     case: str
@@ -58,7 +58,7 @@ class Cell(_Stored):
         return f"{self.case}/{self.arm}-{self.repetition}"
 
 
-class Plan(_Stored):
+class Plan(_StoredModel):
     """All settings of a run. Together with the files of the suite, they are enough to run it. Paths are absolute."""
 
     suite: str
@@ -95,7 +95,7 @@ class Plan(_Stored):
                     yield Cell(case=case, arm=arm.name, repetition=repetition)
 
 
-class Findings(_Stored):
+class Findings(_StoredModel):
     """The number of findings of a program in the files that the agent changed.
 
     `before` counts the findings before the agent's work; None if the program failed on the files before that work.
@@ -105,7 +105,7 @@ class Findings(_Stored):
     after: int
 
 
-class CellResult(_Stored):
+class CellResult(_StoredModel):
     """The result of one cell.
 
     `success`, `test_output`, `returncode` and `verify` have the meaning that Harbor's tools give them. `open_with` has

@@ -68,7 +68,7 @@ class Routes:
             return self._vendor_route(PROVIDERS["openai"], name, "")
         if pricing.map_entry(name) is not None or (slash and first in pricing.providers()):
             return Route("litellm", "litellm", ModelProfile(model=name))
-        raise self.unknown(name)
+        raise self.unknown_model_error(name)
 
     def _profile_route(self, name: str, profile: ModelProfile) -> Route:
         provider = profile.provider or (
@@ -163,7 +163,7 @@ class Routes:
             hint=f"Export {names[0]}; in the app, enter it with /provider or choose another model with /model.",
         )
 
-    def unknown(self, name: str) -> ConfigError:
+    def unknown_model_error(self, name: str) -> ConfigError:
         """Return the error for an unknown name, with similar names that exist."""
         profiles = [
             profile for profile in get_close_matches(name, self._profiles, n=2) if self._is_usable(profile)

@@ -151,11 +151,11 @@ class PluginHost:
         place = _location(found)
         earlier = self._in_use.get(found.name)
         if earlier is not None:
-            return _failed(
+            return _plugin_failure(
                 found, f"Another plugin is already named {found.name}: {_location(earlier.found)}."
             )
         if found.fault:
-            return _failed(found, found.fault)
+            return _plugin_failure(found, found.fault)
         attempt = self._attempts[place]
         event = self._event(attempt, taken)
         if isinstance(event, PluginFailed):
@@ -181,14 +181,14 @@ class PluginHost:
                 message = f"It was still loading after {self._limit:g} s. Its import and its register() must be fast."
             else:
                 message = describe_plugin_error(error)
-            return _failed(found, message, locate_plugin_error(error, outcome.stack, found.path))
+            return _plugin_failure(found, message, locate_plugin_error(error, outcome.stack, found.path))
         api = outcome.value.api
         for name in (*api.reserved, *_pane_names(found)):
             if name in taken:
                 hint = "Choose another name, or disable one of the two plugins."
                 label = name.replace(":", " ")
                 message = f"The {label} of {found.name} is already registered by {taken[name]}. {hint}"
-                return _failed(found, message)
+                return _plugin_failure(found, message)
         return PluginLoaded(
             plugin=found.name,
             version=outcome.value.version,
@@ -289,7 +289,7 @@ def _check_version(wanted: int | None) -> None:
         )
 
 
-def _failed(found: FoundPlugin, message: str, where: str = "") -> PluginFailed:
+def _plugin_failure(found: FoundPlugin, message: str, where: str = "") -> PluginFailed:
     return PluginFailed(plugin=found.name, message=message, where=where or _location(found))
 
 

@@ -52,7 +52,9 @@ class PaneClient:
         """
         answer = await self._ask_once(request, progress)
         return (
-            answer or await self._ask_once(request, progress) or self._stopped("its process was killed twice")
+            answer
+            or await self._ask_once(request, progress)
+            or self._stop_fault("its process was killed twice")
         )
 
     async def _ask_once(self, request: PaneRequest, progress: Callable[[int], object]) -> PaneAnswer | None:
@@ -76,7 +78,7 @@ class PaneClient:
                             return message
         except TimeoutError:
             await self.close()
-            return self._stopped(f"no answer for {SILENCE_LIMIT_S:g} s")
+            return self._stop_fault(f"no answer for {SILENCE_LIMIT_S:g} s")
         except (
             anyio.EndOfStream,
             anyio.IncompleteRead,
@@ -87,7 +89,7 @@ class PaneClient:
             return self._timed_out(request, trace) if trace else None
         except anyio.DelimiterNotFound:
             await self.close()
-            return self._stopped("its answer was too long")
+            return self._stop_fault("its answer was too long")
 
     def _timed_out(self, request: PaneRequest, trace: list[bytes]) -> PaneFault:
         """Return the fault of a plugin that did not return in time, with the plugin's innermost running line."""
@@ -100,11 +102,11 @@ class PaneClient:
             name = os.fsdecode(path)
             if name.startswith(root):
                 where = f"{name.removeprefix(root)}:{number.decode()}, in {function.decode()}"
-                return self._stopped(f"{reason} ({where})")
-        return self._stopped(reason)
+                return self._stop_fault(f"{reason} ({where})")
+        return self._stop_fault(reason)
 
     @staticmethod
-    def _stopped(reason: str) -> PaneFault:
+    def _stop_fault(reason: str) -> PaneFault:
         return PaneFault(message=f"Stopped: {reason}.", stopped=True)
 
     async def _start(self) -> Process:

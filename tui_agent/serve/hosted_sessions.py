@@ -173,7 +173,7 @@ class HostedSessions:
         self._issued.add(session_id)
         return session_id
 
-    async def latest(self) -> str | None:
+    async def latest_session_id(self) -> str | None:
         """Return the id of the newest session in the server's folder, or None if the folder has no sessions."""
         newest = next(reversed(self._sessions), None)
         return newest or await to_thread.run_sync(_latest, self.options)
@@ -191,7 +191,7 @@ class HostedSessions:
 
 
 def _latest(options: SessionOptions) -> str | None:
-    return load_startup_context(options).store.latest(str(options.cwd))
+    return load_startup_context(options).store.latest_session_id(str(options.cwd))
 
 
 def _is_stored(options: SessionOptions, session_id: str) -> bool:

@@ -93,7 +93,7 @@ class HttpApi:
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await _read_body(request, ChatBody)
-        session_id = body.sessionId or await self._sessions.latest()
+        session_id = body.sessionId or await self._sessions.latest_session_id()
         async with self._open(session_id, new=session_id is None) as hosted:
             settings = hosted.state.view().settings
             if body.model is not None and (settings is None or body.model != settings.model.profile):

@@ -93,7 +93,9 @@ async def serve(
             sessions = HostedSessions(options, group)
             path = Path(folder, "engines.sock")
             await group.start(EngineSocket(sessions).serve, path)
-            first = options.session or (await sessions.latest() if options.continue_latest else None)
+            first = options.session or (
+                await sessions.latest_session_id() if options.continue_latest else None
+            )
             pages = replace(options, client="web", engine_socket=path, continue_latest=False)
             server = WebServer(pages, sessions, listener.access, first or sessions.issue_id())
             try:

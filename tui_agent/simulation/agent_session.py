@@ -125,7 +125,7 @@ class AgentSession:
                     return AgentTurn(answers, ended)
                 case _:
                     await self._handle(event, command)
-        raise self._ended()
+        raise self._end_error()
 
     async def execute(self, command: str) -> str:
         """Run a command hidden from the agent; return its output, with the exit status if that is not 0."""
@@ -145,7 +145,7 @@ class AgentSession:
                     return output
                 case _:
                     await self._handle(event, command_id)
-        raise self._ended()
+        raise self._end_error()
 
     async def _read_start(self) -> None:
         async for _ in self._events():
@@ -196,7 +196,7 @@ class AgentSession:
                     self.conduct.apply(record)
                     self._unread.append(record)
 
-    def _ended(self) -> TuiAgentError:
+    def _end_error(self) -> TuiAgentError:
         return (
             self._problems[0] if self._problems else TuiAgentError("The session ended before the turn did.")
         )

@@ -259,7 +259,7 @@ class SessionStore:
             raise storage_error(fault, f"The sessions in {self.root} cannot be read", _MOVE_HINT) from fault
         return [state for state in states if state is not None]
 
-    def latest(self, workspace: str | None) -> SessionId | None:
+    def latest_session_id(self, workspace: str | None) -> SessionId | None:
         """Return the last used session of a workspace (None: of any workspace), preferably one with messages.
 
         Return None if there is no session.
@@ -275,7 +275,7 @@ class SessionStore:
         sessions match.
         """
         if name == "latest":
-            latest = self.latest(None)
+            latest = self.latest_session_id(None)
             if latest is None:
                 raise SessionNotFound("There are no sessions yet.", hint="Run `tui-agent` to start one.")
             return latest

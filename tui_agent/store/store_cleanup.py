@@ -73,12 +73,12 @@ def _waste_in(folder: Path, family: Sequence[Path]) -> Iterator[Waste]:
     drafts = tuple(sorted([*folder.glob(".*.new"), *folder.glob("blobs/.*.new")]))
     if drafts:
         yield Waste("draft", folder.name, drafts, sum(map(measure_path, drafts)))
-    orphans = _unreferenced(folder, family)
+    orphans = _unreferenced_blobs(folder, family)
     if orphans:
         yield Waste("texts", folder.name, orphans, sum(map(measure_path, orphans)))
 
 
-def _unreferenced(folder: Path, family: Sequence[Path]) -> tuple[Path, ...]:
+def _unreferenced_blobs(folder: Path, family: Sequence[Path]) -> tuple[Path, ...]:
     stored = [path for path in sorted(folder.glob("blobs/*")) if _BLOB_NAME.fullmatch(path.name)]
     if not stored:
         return ()

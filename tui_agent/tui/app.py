@@ -204,7 +204,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             self.controller.submitter.send(event)
 
     @on(Prompt.Drafted)
-    def _drafted(self, event: Prompt.Drafted) -> None:
+    def _save_draft(self, event: Prompt.Drafted) -> None:
         event.stop()
         if self.controller is not None:
             self.controller.drafts.schedule_save()

@@ -131,7 +131,7 @@ async def _open(
     base: StartupContext,
     on_trouble: Callable[[TuiAgentError], None] | None,
     on_hold: Callable[[SessionLog], None] | None,
-) -> "_Assembled":
+) -> "_UnservedSession":
     if not base.options.is_attended:
         require_trust_decision(base)
     confining.start_detection(base)
@@ -175,7 +175,7 @@ def _lock_log(base: StartupContext) -> tuple[SessionLog, bool]:
     options, store = base.options, base.store
     session_id = options.session
     if session_id is None and options.continue_latest:
-        session_id = store.latest(str(options.cwd.resolve()))
+        session_id = store.latest_session_id(str(options.cwd.resolve()))
     if session_id is None:
         return store.create(base.ids.session(), lazy=True), False
     if not (store.folder(session_id) / "events.jsonl").exists():
@@ -189,7 +189,7 @@ def _lock_log(base: StartupContext) -> tuple[SessionLog, bool]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Assembled:
+class _UnservedSession:
     """A session that is not served yet, and its MCP servers."""
 
     session: LocalSession
@@ -217,7 +217,7 @@ def _assemble(
     environments: Environments,
     on_trouble: Callable[[TuiAgentError], None] | None,
     earlier: SessionContextLoaded | None,
-) -> _Assembled:
+) -> _UnservedSession:
     env, workspace, clients = environments.active, environments.workspace, ClientCache(models)
     run = _record_start(base, models, recorder, log, unfinished, workspace, settings, earlier)
     judge, refused = judging.build_policy(base, loaded.policy_tables, reloading=True)
@@ -264,7 +264,7 @@ def _assemble(
     release = partial(_release, environments, clients, maps, servers, recorder)
     engine, warm = Engine(parts, on_trouble or _write_stderr), partial(models.preload, settings.model)
     session = LocalSession(log, recorder, engine, base.ids, run.run_id, release, warm)
-    return _Assembled(session, servers, parts.extensions, recorder, builder.load_changed)
+    return _UnservedSession(session, servers, parts.extensions, recorder, builder.load_changed)
 
 
 def _missing_services(base: StartupContext) -> frozenset[Service]:

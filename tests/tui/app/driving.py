@@ -52,7 +52,7 @@ class Driven:
         """Everything that was fed is on the screen."""
         controller = self.app.controller
         assert controller is not None and controller.pump is not None
-        await controller.pump.reached(len(self.session.records) - 1)
+        await controller.pump.wait_until_shown(len(self.session.records) - 1)
         await self.pilot.pause()
         await self.pilot.pause()  # what the first one mounted is laid out in the second
 

@@ -53,7 +53,7 @@ def test_surfaces_are_grey_in_256_colours_too(theme: str) -> None:
     palette = Palette(load_theme(bundled_folder() / f"{theme}.toml").for_256_colours())
     grounds: tuple[Role, ...] = ("sunk", "s0", "s1", "s2", "s3")
     for ground in grounds:
-        color = palette.rich(None, ground).bgcolor
+        color = palette.style(None, ground).bgcolor
         assert color is not None
         red, green, blue = color.downgrade(ColorSystem.EIGHT_BIT).get_truecolor()
         assert red == green == blue, (ground, color)
@@ -70,7 +70,7 @@ async def test_a_modal_has_another_grey_than_what_is_chosen_in_it_in_256_colours
         ground = sheet.styles.background.rich_color.downgrade(ColorSystem.EIGHT_BIT)
         red, green, blue = ground.get_truecolor()
         assert red == green == blue
-        chosen = driven.app.looks.palette.rich(None, "selection").bgcolor
+        chosen = driven.app.looks.palette.style(None, "selection").bgcolor
         assert chosen is not None and chosen.downgrade(ColorSystem.EIGHT_BIT) != ground
 
 

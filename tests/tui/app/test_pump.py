@@ -30,7 +30,7 @@ async def test_history_comes_in_few_frames_and_folds_as_it_does_elsewhere() -> N
     records = golden("night_shift")
     session = FakeSession(records)
     pump, views, frames, task = await run(session)
-    await pump.reached(len(records) - 1)
+    await pump.wait_until_shown(len(records) - 1)
     assert len(frames) == 1
     assert views.state.view() == fold(SessionState(), records)
     assert views.trace.view().spans == fold(Trace(), records).spans
@@ -41,12 +41,12 @@ async def test_history_comes_in_few_frames_and_folds_as_it_does_elsewhere() -> N
 async def test_a_burst_is_shown_in_frames_not_event_by_event() -> None:
     session = FakeSession(golden("streaming"))
     pump, _, frames, task = await run(session, frame_s=0.05)
-    await pump.reached(len(session.records) - 1)
+    await pump.wait_until_shown(len(session.records) - 1)
     frames.clear()
     for number in range(200):
         session.feed(ModelDelta(request_id=RequestId("r"), part_kind="text", part_index=0, text=f"{number} "))
         await asyncio.sleep(0)
-    await pump.reached(len(session.records) - 1)
+    await pump.wait_until_shown(len(session.records) - 1)
     assert 1 <= len(frames) < 50
     session.end()
     await task
@@ -55,8 +55,8 @@ async def test_a_burst_is_shown_in_frames_not_event_by_event() -> None:
 async def test_who_waits_for_a_seq_is_told_when_it_is_shown_or_never_will_be() -> None:
     session = FakeSession(golden("night_shift"))
     pump, views, _, task = await run(session)
-    await pump.reached(10)
-    waiting = asyncio.create_task(pump.reached(10_000))
+    await pump.wait_until_shown(10)
+    waiting = asyncio.create_task(pump.wait_until_shown(10_000))
     await asyncio.sleep(0)
     assert not waiting.done()
     session.end()
@@ -70,7 +70,7 @@ async def test_an_event_from_the_future_is_passed_over() -> None:
     unknown = UnknownEvent(seq=len(records), time=1.0, agent=AgentId("main"), parent=None, kind="x.y", raw={})
     session = FakeSession([*records, unknown])
     pump, views, _, task = await run(session)
-    await pump.reached(len(records))
+    await pump.wait_until_shown(len(records))
     assert views.seq == len(records)
     session.end()
     await task
@@ -113,7 +113,7 @@ async def test_no_frame_shows_what_is_no_longer_on_the_branch() -> None:
     pump = Pump(session.follow, views, lambda _: moved.append(views.head_moved), frame_s=0.05)
     task = asyncio.create_task(pump.run())
     end = len(session.records) - 1
-    await pump.reached(end)
+    await pump.wait_until_shown(end)
     session.feed(
         ModelDelta(request_id=RequestId("r"), part_kind="text", part_index=0, text="a frame is planned")
     )
@@ -122,7 +122,7 @@ async def test_no_frame_shows_what_is_no_longer_on_the_branch() -> None:
     assert views.seq == end + 1
     late = ModelDelta(request_id=RequestId("r"), part_kind="text", part_index=0, text="and more")
     session.feed(SessionHeadMoved(to_seq=end - 5, from_seq=end + 1, reason="undo"), late, late)
-    await pump.reached(len(session.records) - 1)
+    await pump.wait_until_shown(len(session.records) - 1)
     assert moved and not any(moved)
     session.end()
     await task

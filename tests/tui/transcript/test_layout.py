@@ -100,7 +100,7 @@ def test_reads_of_a_finished_turn_become_one_row_when_the_next_message_comes() -
     assert sum("lines" in line for line in screen(view)) == 0
     leader = view.layout.index_of("e1")
     assert leader is not None
-    with view.steady():
+    with view.keep_position():
         view.layout.auto_fold.toggle(leader)
     assert sum("lines" in line for line in screen(view)) == 7
 
@@ -177,7 +177,7 @@ def test_folding_above_the_view_does_not_move_it() -> None:
     held = screen(view)
     first = view.lines()[0].slot
 
-    with view.steady():
+    with view.keep_position():
         for index in range(first):
             if index % 5 == 1:
                 view.layout.set_opened(index, index % 2 == 0)
@@ -206,7 +206,7 @@ def test_a_new_width_keeps_the_place_in_a_long_output_that_was_unfolded(above: i
         s.answer("some words that wrap " * 30)
     view = viewport(s)
     index = s.entries.index(call)
-    with view.steady():
+    with view.keep_position():
         view.layout.set_opened(index, True)
     view.layout.draw_slot(index)
     view.scroll_to(view.layout.top(index) + 40 * above)

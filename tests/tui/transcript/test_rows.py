@@ -125,7 +125,7 @@ def test_a_progress_bar_shows_its_last_form_and_colours_are_roles() -> None:
     assert made[1].text().strip() == "│ 100 %"
     assert made[2].text().strip() == "│ ok"
     red = next(run for run in made[1].runs if run.text == "100 %")
-    assert red.style == PALETTE.rich("error", "s0")
+    assert red.style == PALETTE.style("error", "s0")
 
 
 def test_a_diff_has_numbers_signs_and_strong_words() -> None:
@@ -141,7 +141,7 @@ def test_a_diff_has_numbers_signs_and_strong_words() -> None:
         run.text
         for row in made
         for run in row.runs
-        if run.style == PALETTE.rich("diff-add-text", "diff-add-strong")
+        if run.style == PALETTE.style("diff-add-text", "diff-add-strong")
     ]
     assert strong == ["15"]
 
@@ -170,7 +170,7 @@ def test_a_long_diff_folds_and_a_denied_one_is_dim() -> None:
         )
     )
     grounds = {run.style.bgcolor for row in denied[2:] for run in row.runs if run.text.strip()}
-    assert grounds == {PALETTE.rich("t3", "sunk").bgcolor}
+    assert grounds == {PALETTE.style("t3", "sunk").bgcolor}
 
 
 @pytest.mark.parametrize("symbols", [UNICODE, ASCII])
@@ -194,7 +194,7 @@ def test_the_users_words_at_a_refusal_look_like_the_users_and_stand_apart_from_t
     assert texts[3].startswith(f"    {symbols.bar} in this folder, please please")
     assert len(texts) == 6 and texts[5] == f"    {symbols.bar} please please"
     said = [run for row in made[2:] for run in row.runs if "said no" in run.text or "please" in run.text]
-    assert {run.style.bgcolor for run in said} == {PALETTE.rich("t1", "s2").bgcolor}
+    assert {run.style.bgcolor for run in said} == {PALETTE.style("t1", "s2").bgcolor}
     assert all(width_of(row.runs) <= 82 for row in made)
 
 

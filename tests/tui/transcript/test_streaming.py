@@ -154,7 +154,7 @@ def test_a_long_string_keeps_its_colour_over_empty_lines() -> None:
     made = stream()
     made.update(text, done=True)
     styles = {run.style for row in made.rows for run in row.runs if run.text == "words"}
-    assert styles == {PALETTE.rich("string", "sunk")}
+    assert styles == {PALETTE.style("string", "sunk")}
 
 
 def test_a_table_is_aligned_by_cells_when_it_has_closed() -> None:

@@ -110,7 +110,7 @@ async def test_the_cursor_walks_over_entries_and_marks_its_row() -> None:
         await pilot.press("up", "up")
         row = row_of(widget, "32 passed")
         assert screen(widget)[row].startswith("› ✓ run")
-        selection = Palette(load_theme(bundled_folder() / "night.toml")).rich("t1", "selection").bgcolor
+        selection = Palette(load_theme(bundled_folder() / "night.toml")).style("t1", "selection").bgcolor
         strip = widget.render_line(row)
         assert all(segment.style and segment.style.bgcolor == selection for segment in list(strip)[:-1])
 
@@ -322,7 +322,7 @@ async def test_another_theme_is_drawn_at_once() -> None:
         await pilot.pause()
         assert screen(widget) == before
         styles = {segment.style for y in range(24) for segment in widget.render_line(y)}
-        assert day.rich("t1", "s0") in styles
+        assert day.style("t1", "s0") in styles
 
 
 @pytest.mark.parametrize("size", [(40, 8), (60, 20), (82, 24), (112, 45), (200, 60)])

@@ -76,9 +76,9 @@ def test_the_vocabulary_is_looked_for_once() -> None:
 
 def test_a_count_is_corrected_by_what_was_learnt_of_this_way_of_counting() -> None:
     tokens = Tokens(lambda: COUNTED, Calibration({"characters a": 1.5, "cl100k_base a": 1.2}))
-    assert tokens.scaled(1000, "a") == 1500 and tokens.scaled(1000, "b") == 1000
+    assert tokens.to_model_tokens(1000, "a") == 1500 and tokens.to_model_tokens(1000, "b") == 1000
     tokens.load()
-    assert tokens.scaled(1000, "a") == 1200
+    assert tokens.to_model_tokens(1000, "a") == 1200
 
 
 def test_counting_leaves_nothing_with_a_text_that_is_kept() -> None:

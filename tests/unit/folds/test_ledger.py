@@ -110,7 +110,7 @@ def test_the_messages_add_up_to_the_meters_conversation_when_the_provider_counts
         RepomapUsed(query="", tokens=50, files=(), injected=True),
         packed("r1", {0: 30, 1: 50}, messages=30, repo_map=50),
         responded("r1", "Done"),
-    ).scaled(80)
+    ).scale_to(80)
     assert [(one.name, one.tokens) for one in view.tools] == [("you", 60), ("repo map", 50), ("answer", 20)]
 
 

@@ -47,8 +47,8 @@ def test_two_hundred_sessions_are_listed_by_last_use_without_reading_them_whole(
     assert not odd.is_locked
     assert odd.size_bytes == (odd.path / "events.jsonl").stat().st_size
     assert len(sessions.list("/work/2")) == 66
-    assert sessions.latest("/work/0") == "ses_0198"
-    assert sessions.latest("/nowhere") is None
+    assert sessions.latest_session_id("/work/0") == "ses_0198"
+    assert sessions.latest_session_id("/nowhere") is None
 
 
 def test_a_session_is_found_by_prefix_and_by_the_word_latest(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_the_latest_session_is_one_in_which_something_was_said(tmp_path: Path) -
         if title:
             log.append(SessionTitled(title=title, titled_by="auto"))
         log.close()
-    assert sessions.latest("/work/0") == "ses_a"
+    assert sessions.latest_session_id("/work/0") == "ses_a"
 
 
 def test_a_session_with_a_damaged_beginning_is_still_of_its_workspace(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_session_with_a_damaged_beginning_is_still_of_its_workspace(tmp_path: 
     (found,) = sessions.list("/work/x")
     assert (found.workspace, found.is_damaged, found.events) == ("/work/x", True, 3)
     assert found.started > 0
-    assert sessions.latest("/work/x") == "ses_1"
+    assert sessions.latest_session_id("/work/x") == "ses_1"
     assert sessions.list("/work/y") == []
 
 
@@ -132,8 +132,8 @@ def test_a_session_whose_workspace_nobody_knows_is_listed_everywhere_and_continu
     log.close()
     damage_first_line(log.folder / "events.jsonl")
     assert [summary.id for summary in sessions.list("/work/y")] == ["ses_1"]
-    assert sessions.latest("/work/y") is None
-    assert sessions.latest(None) == "ses_1"
+    assert sessions.latest_session_id("/work/y") is None
+    assert sessions.latest_session_id(None) == "ses_1"
 
 
 def damage_first_line(path: Path) -> None:

@@ -25,7 +25,7 @@ LEAST = 12
 SCRIPTS = st.lists(st.sampled_from(NASTY) | st.text(max_size=6), min_size=1, max_size=12).map("".join)
 
 
-_RICH = LOOKS.palette.rich
+_RICH = LOOKS.palette.style
 SAID, SIGN, NUMBER = _RICH("t1", "sunk", bold=True), _RICH("warning", "sunk"), _RICH("t3", "sunk")
 
 

@@ -94,7 +94,7 @@ def test_the_terminals_own_theme_has_no_colour_but_the_sixteen_named_ones(
     assert (palette.mode, Palette(loaded, "none").mode) == ("16", "none")
     for role in theme.ROLES:
         assert palette.color(role).startswith("ansi_"), role
-        style = palette.rich(role, "s2")
+        style = palette.style(role, "s2")
         assert style.bgcolor is None
         assert style.color is None or style.color.type.name == "STANDARD", role
     made = theme.textual_theme(loaded)
@@ -163,20 +163,20 @@ def test_a_pair_that_is_hard_to_read_is_a_warning_that_names_it(tmp_path: Path) 
 
 def test_without_colour_a_state_still_shows_by_weight(bundled: dict[str, theme.ThemeFile]) -> None:
     palette = Palette(bundled["night"], "none")
-    assert palette.rich("error", "s0").color is None
-    assert palette.rich("t1", "selection").reverse
-    assert palette.rich("diff-add-text", "diff-add-strong").underline
+    assert palette.style("error", "s0").color is None
+    assert palette.style("t1", "selection").reverse
+    assert palette.style("diff-add-text", "diff-add-strong").underline
 
 
 def test_sixteen_colours_leave_surfaces_to_the_terminal(bundled: dict[str, theme.ThemeFile]) -> None:
     palette = Palette(bundled["night"], "16")
-    assert palette.rich("error", "s2").bgcolor is None
-    assert palette.rich("error", "s2").color is not None
+    assert palette.style("error", "s2").bgcolor is None
+    assert palette.style("error", "s2").color is not None
 
 
 def test_styles_are_shared(bundled: dict[str, theme.ThemeFile]) -> None:
     palette = Palette(bundled["night"])
-    assert palette.rich("t1", "s0") is palette.rich("t1", "s0")
+    assert palette.style("t1", "s0") is palette.style("t1", "s0")
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def run_with_restarts(
     of the turn. With `by_line`, an output line that the crashed child did not finish is dropped.
     """
     base = load_startup_context(options)
-    latest = base.store.latest(str(options.cwd)) if options.continue_latest else None
+    latest = base.store.latest_session_id(str(options.cwd)) if options.continue_latest else None
     session = options.session or latest or base.ids.session()
     folder = base.store.folder(session)
     before = _last_seq(folder)

@@ -82,7 +82,7 @@ class FileScanner:
         if self._watch is None or time.monotonic() - self._last_full_scan > self._full_scan_s:
             return None
         try:
-            changed = self._watch.changed()
+            changed = self._watch.read_changes()
         except WatchLost:
             self.close()
             return None
@@ -140,7 +140,7 @@ class FileScanner:
             if self._watch is None:
                 self._watch = self._start_watch(os.fspath(self._root))
             self._watch.follow(known.folders)
-            self._watch.changed()
+            self._watch.read_changes()
         except WatchLost:
             self.close()
         except OSError:

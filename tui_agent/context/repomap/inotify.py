@@ -80,7 +80,7 @@ class InotifyWatch:
             self._folders[descriptor] = folder
             self._watched.add(folder)
 
-    def changed(self) -> set[str] | None:
+    def read_changes(self) -> set[str] | None:
         """Return the files written since the last call. Return None if files or folders were added or removed.
 
         Raises `WatchLost` if events may have been lost.

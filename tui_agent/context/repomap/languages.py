@@ -127,7 +127,7 @@ class Languages:
             return next((name for sign, name in _FIRST_LINES if sign in line), "")
         return ""
 
-    def ready(self, name: str) -> Ready | None:
+    def load_language(self, name: str) -> Ready | None:
         """Return a language's parser and query. Return None if the language's grammar is not available."""
         language = self._added.get(name)
         if language is None:

@@ -55,7 +55,7 @@ class ClosedFlag:
         if self._ended:
             raise EnvironmentFault("The map was closed.")
 
-    def until(self, items: Iterable[T]) -> Iterator[T]:
+    def iterate_while_open(self, items: Iterable[T]) -> Iterator[T]:
         """Yield the items. Raises `EnvironmentFault` as soon as the repository map is closed."""
         for item in items:
             self.require_open()
@@ -148,7 +148,7 @@ def from_scan(
     if not ask.query:
         ordered = _skip_binary(_order_by_path(listing, ask), root, room_of(ask.max_tokens), skipped)
         return Basis(_mentioned_first(ordered, ask, alike), [], skipped, _symbol_parser(root, known, cleaner))
-    scan = FullScan(root, closed.until(listing.entries), ask.query, ask.hidden)
+    scan = FullScan(root, closed.iterate_while_open(listing.entries), ask.query, ask.hidden)
     skipped.update(scan.skipped)
     values, read_text = scan.values, _text_reader(root)
     past = ranking.by_history(search_commits(Path(root), ask.query), ask.query, scan.texts)

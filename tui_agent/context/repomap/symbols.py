@@ -52,7 +52,7 @@ def symbols_of(
     language = known.language_of(path, data)
     if not parse:
         return language, ()
-    definitions = _parse_definitions(known.ready(language) if language else None, data)
+    definitions = _parse_definitions(known.load_language(language) if language else None, data)
     if definitions is None:
         definitions = _match_patterns(known.patterns_of(language), data)
     return language, _build_symbols(definitions, data, cleaner)

@@ -213,7 +213,7 @@ def _build(index: Path, entries: list[Entry], job: dict[str, Any]) -> None:
 def _prepare(work: _Work, entries: list[Entry]) -> None:
     """Load the parsers and the redactor before the helper process is forked, so that both processes have them."""
     for language in {work.known.language_of(entry.path) for entry in entries} - {""}:
-        work.known.ready(language)
+        work.known.load_language(language)
     work.cleaner.prepare()
 
 

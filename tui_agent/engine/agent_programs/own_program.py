@@ -43,7 +43,7 @@ class OwnProgram:
             return
         match event.payload:
             case ModelResponded(parts=parts, usage=usage, cost_usd=cost):
-                yield ProgramAnswer(tuple(map(_shortened, parts)), usage, cost)
+                yield ProgramAnswer(tuple(map(_strip_references, parts)), usage, cost)
             case ToolFinished(call_id=call_id, status=status, content=content):
                 texts = (text_preview(item.text) for item in content if isinstance(item, TextContent))
                 yield CallResult(call_id, status == "ok", "\n".join(texts))
@@ -54,7 +54,7 @@ class OwnProgram:
         return iter(())  # each event is complete
 
 
-def _shortened(part: ModelPart) -> ModelPart:
+def _strip_references(part: ModelPart) -> ModelPart:
     """Return a part without references to long texts, which are stored only by the program's own session."""
     if isinstance(part, ToolCallPart):
         return part

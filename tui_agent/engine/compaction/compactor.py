@@ -398,7 +398,7 @@ class Compactor:
         max_chars = max(500, round((window * 0.9 - answer) / per_char) - len(prompt) - len(focus) - 400)
 
         def count_tokens(text: str) -> int:
-            return tokens.scaled(tokens.count(text), model)
+            return tokens.to_model_tokens(tokens.count(text), model)
 
         available = Room.for_window(window, answer).tokens or max_chars
         max_tokens = available - count_tokens(prompt + focus) - FRAME_TOKENS

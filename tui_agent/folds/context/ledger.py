@@ -101,7 +101,7 @@ class LedgerView:
     files: tuple[LedgerSum, ...] = ()
     requests: tuple[LedgerRequest, ...] = ()
 
-    def scaled(self, total: int) -> "LedgerView":
+    def scale_to(self, total: int) -> "LedgerView":
         """Return the ledger with the sizes of messages scaled to add up to `total`.
 
         `total` is the number of tokens that the context meter shows for the conversation. The repository map and

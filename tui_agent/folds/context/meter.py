@@ -240,7 +240,7 @@ class ContextMeter:
                 self._compute_sections()
                 freed = max(0, before_tokens - after_tokens)
                 sections = _subtract_outputs(self._sections_with_answer(), freed)
-                self._set_contents(max(0, self._used() - freed), sections)
+                self._set_contents(max(0, self._used_tokens() - freed), sections)
             case ContextRestored(after_tokens=after, sections=restored) if restored:
                 self._compute_sections()
                 self._set_contents(after, _meter_sections(restored))
@@ -323,7 +323,7 @@ class ContextMeter:
             self._compute_sections()
             state, window, fraction = self._state, self._effective_window(), self._fraction()
             self._view = ContextMeterView(
-                used=self._used(),
+                used=self._used_tokens(),
                 window=window,
                 fraction=fraction,
                 assumed=window != state.window,
@@ -354,9 +354,9 @@ class ContextMeter:
 
     def _fraction(self) -> float:
         limit = self._effective_window()
-        return self._used() / limit if limit else 0.0
+        return self._used_tokens() / limit if limit else 0.0
 
-    def _used(self) -> int:
+    def _used_tokens(self) -> int:
         """Return the tokens of the newest request and its answer. Every later request contains both."""
         return self._state.used + self._state.usage.output_tokens
 

@@ -71,7 +71,7 @@ class Cursor:
         """
         return RefusedError(reason, self.position if start is None else start)
 
-    def unexpected(self) -> RefusedError:
+    def unexpected_text_error(self) -> RefusedError:
         """Return an error that refuses the script because of the text at the current position."""
         reasons = (reason for pattern, reason in _UNREAD if self.match(pattern) is not None)
         return self.refusal(next(reasons, f"unexpected `{self.character}`"))

@@ -82,7 +82,7 @@ class WordReader:
         variants = self._read_parts(role)
         source = cursor.text[start : cursor.position]
         if not source and role is not Role.VALUE:
-            raise cursor.unexpected()
+            raise cursor.unexpected_text_error()
         if role is Role.COMMAND and (sign := _SIGN_IN_COMMAND.search(source)):
             raise cursor.refusal(f"`{sign[0]}` is not allowed in a command's name", start)
         if cursor.character in ("<", ">") and (source[-1:] == "}" or source.isdigit()):

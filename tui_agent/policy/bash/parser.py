@@ -99,7 +99,7 @@ class _ScriptReader:
             connector = self._read_connector()
             items.append(syntax.ScriptItem(pipeline, connector))
             if not connector and not self._at_list_end(ends):
-                raise cursor.unexpected()
+                raise cursor.unexpected_text_error()
         self._depth -= 1
         return syntax.Script(tuple(items))
 
@@ -261,7 +261,7 @@ class _ScriptReader:
             end = cursor.position
             cursor.skip_blanks()
         if end == start:
-            raise cursor.unexpected()
+            raise cursor.unexpected_text_error()
         return syntax.SimpleCommand(
             cursor.text[start:end], start, tuple(words), tuple(assignments), tuple(redirects)
         )

@@ -99,7 +99,7 @@ def _tree_words(root: "Node") -> "set[_SeenWord]":
         words |= _seen_words(_word_spans(node), is_test=node.type == "test_command")
     for node in found.get("redirect", ()):
         # The grammar treats words after a redirection's file as a part of the redirection.
-        words |= {(span, False) for span in _joined(node.children_by_field_name("destination"))[1:]}
+        words |= {(span, False) for span in _join_spans(node.children_by_field_name("destination"))[1:]}
     return words
 
 
@@ -120,10 +120,10 @@ def _captures(root: "Node") -> "dict[str, list[Node]]":
 
 def _word_spans(node: "Node") -> list[Span]:
     no_words = () if node.type == "declaration_command" else _NO_WORDS
-    return _joined(child for child in node.children if child.type not in no_words)
+    return _join_spans(child for child in node.children if child.type not in no_words)
 
 
-def _joined(nodes: "Iterator[Node] | list[Node]") -> list[Span]:
+def _join_spans(nodes: "Iterator[Node] | list[Node]") -> list[Span]:
     spans: list[Span] = []
     for node in nodes:
         start, end = node.start_byte, node.end_byte

@@ -90,7 +90,7 @@ class CommandJudge:
         allowed = first_judgement(exact, "allow") if self.profile.hears_allow_rules else None
         if allowed is not None:
             return [allowed, *stops]
-        stops += self._refused(line) if line.refusal else ()
+        stops += self._judge_unsupported_syntax(line) if line.refusal else ()
         for at, command in enumerate(line.commands):
             unbounded = find_unbounded(command, inner[at], line) if self._relies_on_sandbox else ""
             stops += self._command(line, at, uses[at], files[at], unbounded)
@@ -116,7 +116,7 @@ class CommandJudge:
                 reasons += [ruin.reason] if ruin is not None else []
         yield from (Judgement("deny", "guard.ruin", reason) for reason in reasons if reason)
 
-    def _refused(self, line: LineReport) -> Iterator[Judgement]:
+    def _judge_unsupported_syntax(self, line: LineReport) -> Iterator[Judgement]:
         """Judge a command line with bash syntax that the parser does not support.
 
         The possible commands of such a line are judged only with a profile that runs every command, or in a sandbox.
@@ -136,7 +136,7 @@ class CommandJudge:
         policy = self.facts.policy
         return Judgement("ask", f"{policy}.unproven", reason, UNPROVEN, default_no=True, needs_person=True)
 
-    def _allowed(self, *, bounded: bool = False) -> Judgement:
+    def _allow_by_policy(self, *, bounded: bool = False) -> Judgement:
         policy = self.facts.policy
         return Judgement("allow", f"{policy}.commands", f"policy {policy} allows it", bounded=bounded)
 
@@ -156,16 +156,16 @@ class CommandJudge:
         if _only_removes(command) and files and not escalations and all(map(_allows_removal, files)):
             return files
         if command.only_reads and self.profile.commands != "allow":
-            return [*asked, *self._escalated(escalations)]
+            return [*asked, *self._judge_escalations(escalations)]
         return [*asked, *below, self._by_profile(line, command, asked, bool(escalations), unbounded)]
 
-    def _escalated(self, escalations: Sequence[Judgement]) -> Sequence[Judgement]:
+    def _judge_escalations(self, escalations: Sequence[Judgement]) -> Sequence[Judgement]:
         """Return the judgements about a command that only reads but has escalations (reasons to ask anyway).
 
         A profile that denies commands turns each escalation into a denial.
         """
         if self._relies_on_sandbox and all(judgement.rule_id == SHADOWED for judgement in escalations):
-            return [self._allowed(bounded=True)]
+            return [self._allow_by_policy(bounded=True)]
         if self.profile.commands == "deny":
             return [replace(judgement, verdict="deny") for judgement in escalations]
         return escalations
@@ -183,7 +183,7 @@ class CommandJudge:
         if verdict == "allow" or (verdict == "ask" and confined):
             hidden = [line.refusal or doubt.reason for doubt in command.doubts if doubt.hides_command]
             bounded = verdict == "ask" and not is_of_git(command)
-            return self._unproven(hidden[0]) if hidden else self._allowed(bounded=bounded)
+            return self._unproven(hidden[0]) if hidden else self._allow_by_policy(bounded=bounded)
         if verdict == "deny":
             why = f"policy {policy} allows only commands that are proven to only read: {_because(command)}"
             return Judgement("deny", f"{policy}.commands", why)

@@ -48,7 +48,7 @@ class State:
 
     def in_folders(self, folders: Iterable[str | None]) -> "State":
         """Return the state with the shell in one of these folders."""
-        return replace(self, folders=_bounded(folders))
+        return replace(self, folders=_limit_folders(folders))
 
     def merge(self, other: "State") -> "State":
         """Return a state that covers this state and `other`. Variables that differ are unknown."""
@@ -63,7 +63,7 @@ class State:
             else forget(mine.get(name, UNSET), others.get(name, UNSET))
             for name in (*mine, *others)
         }
-        return State(variables, _bounded([*self.folders, *other.folders]))
+        return State(variables, _limit_folders([*self.folders, *other.folders]))
 
 
 UNREACHED: Final = State({}, ())
@@ -147,6 +147,6 @@ def folder_text(folders: Folders) -> str | None:
     return folder if folder.startswith(("/", "~")) else f"{START}/{folder}" if folder else START
 
 
-def _bounded(folders: Iterable[str | None]) -> Folders:
+def _limit_folders(folders: Iterable[str | None]) -> Folders:
     distinct = tuple(dict.fromkeys(folders))
     return distinct if len(distinct) <= MAX_FOLDERS else (None,)

@@ -19,7 +19,7 @@ def failed_example(rule: Rule) -> str:
         if reason := _example_fault(rule, example_text(example, rule.id)):
             return f"examples {number}: {reason}"
     for number, example in enumerate(rule.not_examples, 1):
-        if covered := _covered(rule, example_text(example, rule.id).encode()):
+        if covered := _format_spans(rule, example_text(example, rule.id).encode()):
             return f"not_examples {number}: {covered} is redacted but must not be"
     return ""
 
@@ -31,7 +31,7 @@ def _example_fault(rule: Rule, text: str) -> str:
     without_secret = _MARKED.sub("", text).encode()
     if any(not candidate.value for candidate, _ in rule.judge_matches(without_secret)):
         return "the secret can be empty, because the pattern also matches without it"
-    covered = _covered(rule, raw)
+    covered = _format_spans(rule, raw)
     if not covered:
         return next((refusal for _, refusal in rule.judge_matches(raw)), "the pattern does not match")
     marked = raw
@@ -40,7 +40,7 @@ def _example_fault(rule: Rule, text: str) -> str:
     return "" if marked == text.encode() else f"it redacts {covered}, not the text between [[ and ]]"
 
 
-def _covered(rule: Rule, raw: bytes) -> str:
+def _format_spans(rule: Rule, raw: bytes) -> str:
     return ", ".join(repr(raw[start:end].decode()[:60]) for start, end in rule.spans(raw))[:200]
 
 

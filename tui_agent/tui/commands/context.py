@@ -108,7 +108,7 @@ class ContextSheet(Viewer):
         _draw_sections(facts, view)
         facts.gap()
         _draw_next(facts, view)
-        ledger = views.ledger.view().scaled(view.message_tokens)
+        ledger = views.ledger.view().scale_to(view.message_tokens)
         draw_ledger(facts, ledger, settings.model.input_price if settings is not None else None)
 
 

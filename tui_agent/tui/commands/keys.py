@@ -21,7 +21,7 @@ def edit_keys(context: AppContext, argument: str, current: str = "") -> None:
         else:
             context.app.say(f"No action {argument[:40]!r}. /keys lists all actions.", "warning")
         return
-    changed = _changed(context)
+    changed = _configured_keys(context)
     test = Item(TEST, "test keys", about="show what this terminal sends for a key", found_by="tester")
     actions = [action for action in context.app.actions if not action.typed]
     items = [test, *(_item(action, action.name in changed, current) for action in actions)]
@@ -49,7 +49,7 @@ def _chosen(context: AppContext, name: str) -> None:
 
 def _choose_change(context: AppContext, name: str) -> None:
     """Ask for the new keys of an action; if the user changed its keys before, offer the default keys too."""
-    if name not in _changed(context):
+    if name not in _configured_keys(context):
         _capture(context, name)
         return
     default = BY_NAME[name].all_keys
@@ -70,7 +70,7 @@ def _choose_change(context: AppContext, name: str) -> None:
 def _capture(context: AppContext, name: str) -> None:
     action = next(action for action in context.app.actions if action.name == name)
     sheet = KeyCapture(
-        lambda: context.app.looks, action, lambda keys: check_keys(_changed(context), name, keys)
+        lambda: context.app.looks, action, lambda keys: check_keys(_configured_keys(context), name, keys)
     )
 
     def save_or_go_back(keys: list[str] | None) -> None:
@@ -95,5 +95,5 @@ def check_keys(changed: Mapping[str, str | Sequence[str]], name: str, keys: Sequ
     return KeyCheck(note=text) if is_used else KeyCheck(fault=text)
 
 
-def _changed(context: AppContext) -> Mapping[str, str | Sequence[str]]:
+def _configured_keys(context: AppContext) -> Mapping[str, str | Sequence[str]]:
     return context.config.keys if context.config is not None else {}

@@ -53,7 +53,7 @@ class FaultReporter:
         self._reported.clear()
         self.first = ""
 
-    def guarded(self, part: str, work: Callable[[], object]) -> None:
+    def run_guarded(self, part: str, work: Callable[[], object]) -> None:
         """Run `work`, which updates the part of the screen named `part`; report an error instead of raising it."""
         try:
             work()

@@ -51,7 +51,7 @@ class PaneUpdater:
         views = self._host.views
         if self._host.config is not None:
             views.meter.set_compaction_share(self._host.config.context.compact_at)
-        guarded = self._host.faults.guarded
+        guarded = self._host.faults.run_guarded
         self._host.faults.report_folds()
         with self._app.batch_update():
             if "state" in changed:
@@ -87,7 +87,7 @@ class PaneUpdater:
     def _update_sheets(self, changed: frozenset[ViewName]) -> None:
         for screen in self._app.screen_stack:
             if isinstance(screen, Sheet) and screen.follows & changed:
-                self._host.faults.guarded("the sheet", screen.follow)
+                self._host.faults.run_guarded("the sheet", screen.follow)
 
     def show_figures(self, views: Views) -> None:
         """Show the header and side panes of a session that is still being opened."""

@@ -73,7 +73,7 @@ class Pump:
         self._frame()
 
     def _wake_waiting_tasks(self) -> None:
-        """Wake all tasks that wait in `reached`, because no more frames will be shown."""
+        """Wake all tasks that wait in `wait_until_shown`, because no more frames will be shown."""
         self.ended = True
         for _, reached in self._waiting:
             if not reached.done():
@@ -107,7 +107,7 @@ class Pump:
             with self._errors_reported():
                 await self._branch_changed()
 
-    async def reached(self, seq: int) -> None:
+    async def wait_until_shown(self, seq: int) -> None:
         """Wait until all events up to `seq` have been passed to the panes, or the session has ended."""
         if self._shown_seq < seq and not self.ended:
             reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()

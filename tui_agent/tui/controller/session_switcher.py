@@ -168,7 +168,7 @@ class SessionSwitcher:
             host.panes.show_all()
             self._whole = whole or BackgroundFold(host, session, last_seq)
             self._whole.replace_if_ready()
-        await host.pump.reached(last_seq)
+        await host.pump.wait_until_shown(last_seq)
 
     async def show_branch(self) -> None:
         """Redraw everything, because an undo or a redo moved the session's head."""

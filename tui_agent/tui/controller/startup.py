@@ -75,12 +75,12 @@ async def watch_themes(host: SessionHost) -> None:
     app = host.app
     watching = await asyncio.to_thread(import_module, "tui_agent.tui.theme.watch")
 
-    def changed(names: set[str]) -> None:
+    def apply_theme_change(names: set[str]) -> None:
         if app.first.theme.name in names:
             app.use_theme(app.first.theme.name)
 
     folders = [*theme_folders(app.environ), *{path.parent for _, path in app.plugin_themes()}]
-    await watching.watch(folders, changed, asyncio.Event())
+    await watching.watch(folders, apply_theme_change, asyncio.Event())
 
 
 class StartPage:

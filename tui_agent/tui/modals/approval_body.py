@@ -181,19 +181,23 @@ class ApprovalBody:
 
     def risk(self, width: int, max_rows: int = 0) -> list[Strip]:
         """Draw the risks of the request in at most `max_rows` rows (0: no limit); if cut off, the last row says so."""
-        return self._marked(self._request.risk, self._sheet.looks.symbols.warning, "warning", width, max_rows)
+        return self._draw_marked_text(
+            self._request.risk, self._sheet.looks.symbols.warning, "warning", width, max_rows
+        )
 
     def failure(self, width: int) -> list[Strip]:
         """Draw what the sandbox blocked when the command first ran, in at most two rows."""
-        return self._marked(self._request.reason, self._sheet.looks.symbols.failed, "error", width, 2)
+        return self._draw_marked_text(
+            self._request.reason, self._sheet.looks.symbols.failed, "error", width, 2
+        )
 
     def rule_error(self, width: int, max_rows: int = 0) -> list[Strip]:
         """Draw the reason why the edited rule was rejected, in at most `max_rows` rows (0: no limit)."""
-        return self._marked(
+        return self._draw_marked_text(
             self._request.rule_error, self._sheet.looks.symbols.failed, "error", width, max_rows
         )
 
-    def _marked(self, text: str, mark: str, role: Role, width: int, max_rows: int) -> list[Strip]:
+    def _draw_marked_text(self, text: str, mark: str, role: Role, width: int, max_rows: int) -> list[Strip]:
         room = max(1, width - 2)
         pieces = wrap(reveal_line(text), room) if text else []
         if 0 < max_rows < len(pieces):

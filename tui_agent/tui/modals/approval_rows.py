@@ -263,7 +263,7 @@ class ApprovalRows(ApprovalState):
                 style = pen.style("t2" if offered else "t3")
                 rows += pen.hanging_rows(width, left, self._reach(answer, room), style)
                 continue
-            for typed in self._typed(answer, room, pen):
+            for typed in self._draw_field(answer, room, pen):
                 rows.append(pen.line(width, [*left, *typed]))
                 left = [pen.part(" " * _LABEL_WIDTH)]
         return rows
@@ -286,11 +286,11 @@ class ApprovalRows(ApprovalState):
         scope = ""
         if self.chosen == "a" and (self.everywhere or width >= _WIDE_TYPED_ROW):
             scope = "every project: " if self.everywhere else "this project: "
-        typed = self._typed(self.chosen, max(1, width - 2 - len(scope)), pen, max_rows=1)[0]
+        typed = self._draw_field(self.chosen, max(1, width - 2 - len(scope)), pen, max_rows=1)[0]
         role: Role = "warning" if self.everywhere else "t2"
         return pen.line(width, [self._key_part(self.chosen, pen), pen.part(f" {scope}", role), *typed])
 
-    def _typed(
+    def _draw_field(
         self, answer: Answer, room: int, pen: Pen, max_rows: int = _MAX_TYPED_ROWS
     ) -> list[list[Part]]:
         """Draw the text in the open field of an answer. A rule is saved as typed, so its full text is shown."""

@@ -92,12 +92,12 @@ def effect_lines(request: PermissionRequested, policy: str, workspace: str) -> l
 def numbered_commands(request: PermissionRequested) -> list[NumberedCommand]:
     """Return the commands of a request with their effects, as cleaned texts."""
     return [
-        NumberedCommand(number, reveal_line(command.command), _cleaned(command.effects))
+        NumberedCommand(number, reveal_line(command.command), _reveal_effects(command.effects))
         for number, command in enumerate(request.commands, 1)
     ]
 
 
-def _cleaned(effects: Sequence[CommandEffect]) -> tuple[CommandEffect, ...]:
+def _reveal_effects(effects: Sequence[CommandEffect]) -> tuple[CommandEffect, ...]:
     return tuple(
         effect.model_copy(update={"verb": reveal_line(effect.verb), "target": reveal_line(effect.target)})
         for effect in effects

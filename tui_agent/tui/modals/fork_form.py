@@ -100,14 +100,14 @@ class ForkDraft:
         values: dict[Change | None, Sequence[str]] = {"effort": EFFORTS, "context": CONTEXT_MODES}
         return {value: value for value in values.get(self.change, ())} if line == "value" else {}
 
-    def present(self, line: str) -> str:
+    def current_value(self, line: str) -> str:
         """Return the current value of a line of the form."""
         return {"change": self.change, "workplace": self.workplace}.get(line) or self.value
 
     def turn(self, line: str, direction: int) -> None:
         """Select the option after (`direction` 1) or before (-1) the current option of a line of the form."""
         options = [value for value in self.options(line) if self.can_work_in(value)]
-        self.choose(line, options[(options.index(self.present(line)) + direction) % len(options)])
+        self.choose(line, options[(options.index(self.current_value(line)) + direction) % len(options)])
 
     def choose(self, line: str, value: str) -> None:
         """Select the option `value` on a line of the form, if that option is possible."""
@@ -190,7 +190,7 @@ class ForkForm(Form[ForkRequest | None]):
     def _option_rows(self, line: str, label: str, pen: Pen, width: int) -> list[Strip]:
         rows = [self.label(pen, label)]
         for value, word in self.draft.options(line).items():
-            is_present = value == self.draft.present(line)
+            is_present = value == self.draft.current_value(line)
             role: Role = "accent" if is_present else "t1" if self.draft.can_work_in(value) else "t3"
             option_pen = pen._replace(intent=f"option {line} {value}")
             option = option_pen.part(word, role, bold=is_present, underline=is_present)

@@ -290,7 +290,7 @@ class Picker(ChoiceSheet[str | None]):
         pen, symbols = self.choice_pen(index), self.looks.symbols
         text = clean_line(item.label)
         shown = fit_path(text, label_width - 3, symbols.ellipsis) if item.is_path else text
-        names = self._marked(pen, shown, "t1" if item.offered else "t3", bold=pen.chosen)
+        names = self._mark_matches(pen, shown, "t1" if item.offered else "t3", bold=pen.chosen)
         label = cut_parts(names, label_width - 1, symbols.ellipsis)
         left = [
             pen.mark,
@@ -313,10 +313,15 @@ class Picker(ChoiceSheet[str | None]):
             texts = [clean_line(text) for text in texts if text]
             about = [row for text in texts for row in wrap(text, max(room - beside, 12))] or [""]
         indent = pen.part(" " * (label_width + 4))
-        first = pen.line(cells, [*left, *self._marked(pen, about[0], role)], self._marked(pen, right, "t2"))
-        return [first, *(pen.line(cells, [indent, *self._marked(pen, text, role)]) for text in about[1:])]
+        first = pen.line(
+            cells, [*left, *self._mark_matches(pen, about[0], role)], self._mark_matches(pen, right, "t2")
+        )
+        return [
+            first,
+            *(pen.line(cells, [indent, *self._mark_matches(pen, text, role)]) for text in about[1:]),
+        ]
 
-    def _marked(self, pen: Pen, text: str, role: Role, *, bold: bool = False) -> list[Part]:
+    def _mark_matches(self, pen: Pen, text: str, role: Role, *, bold: bool = False) -> list[Part]:
         """Return a text as parts; the parts that match the typed text are underlined."""
         text, end, parts = clean_line(text), 0, list[Part]()
         for found in self._marks.finditer(text) if self._marks is not None and self.field.text else ():

@@ -33,7 +33,7 @@ def meter_role(view: "ContextMeterView") -> Role:
 
 def meter_style(palette: Palette, view: "ContextMeterView", ground: Role, *, bold: bool = False) -> Style:
     """Return the meter's style for its level; the style is bold above the soft limit."""
-    return palette.rich(meter_role(view), ground, bold=bold or view.level in ("over", "compaction"))
+    return palette.style(meter_role(view), ground, bold=bold or view.level in ("over", "compaction"))
 
 
 def ticks(view: "ContextMeterView", cells: int) -> dict[int, str]:
@@ -54,7 +54,7 @@ def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int
     rest = "".join(
         symbols.meter_limit if cell in marks else symbols.meter_rest for cell in range(filled, cells)
     )
-    return [(full, meter_style(palette, view, ground)), (rest, palette.rich("border-strong", ground))]
+    return [(full, meter_style(palette, view, ground)), (rest, palette.style("border-strong", ground))]
 
 
 def tick_labels(view: "ContextMeterView", cells: int) -> str:

@@ -54,7 +54,9 @@ class Chips:
         lines = text.count("\n") + (not text.endswith("\n"))
         if lines <= FOLD_LINES and len(text.encode("utf-8", "replace")) <= FOLD_BYTES:
             return text
-        label = self._unused(f"pasted {lines:,} lines" if lines > 1 else f"pasted {len(text):,} characters")
+        label = self._unused_label(
+            f"pasted {lines:,} lines" if lines > 1 else f"pasted {len(text):,} characters"
+        )
         self.texts[label] = text
         return label
 
@@ -73,7 +75,7 @@ class Chips:
     def add_picture(self, image: Path, media_type: str) -> str:
         """Add a chip for an image file, and return the chip's label."""
         name = re.sub(r"[\[\]\x00-\x1f]", "_", image.name)[:60]
-        label = self._unused(f"image {name}")
+        label = self._unused_label(f"image {name}")
         self.pictures[label] = Picture(str(image), media_type)
         return label
 
@@ -123,7 +125,7 @@ class Chips:
                     self.pictures[str(label)] = Picture(str(pair[0]), str(pair[1]))
         return str(draft["text"])
 
-    def _unused(self, words: str) -> str:
+    def _unused_label(self, words: str) -> str:
         label, number = f"[{words}]", 1
         while label in self.texts or label in self.pictures:
             number += 1

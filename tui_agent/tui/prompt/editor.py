@@ -139,7 +139,7 @@ class MessageArea(TextArea, inherit_css=False):
         line = super().get_line(line_index)
         spans = self.chips.spans(line.plain)
         if spans:
-            style = self._looks().palette.rich("accent")
+            style = self._looks().palette.style("accent")
             for start, end in spans:
                 line.stylize(style, start, end)
         return line

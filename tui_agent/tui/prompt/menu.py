@@ -90,7 +90,7 @@ class Menu(LinePane):
         left = [
             mark,
             pen.part(" "),
-            *cut_parts(_marked(label, candidate, pen, chosen), columns[0], symbols.ellipsis),
+            *cut_parts(_mark_hits(label, candidate, pen, chosen), columns[0], symbols.ellipsis),
         ]
         if candidate.help or candidate.hint:
             left.append(pen.part(" " * max(1, columns[0] - min(width(label), columns[0]))))
@@ -115,7 +115,7 @@ class Menu(LinePane):
         self.move(-1)
 
 
-def _marked(label: str, candidate: Candidate, pen: Pen, chosen: bool) -> list[Part]:
+def _mark_hits(label: str, candidate: Candidate, pen: Pen, chosen: bool) -> list[Part]:
     plain: Role = "t3" if candidate.dimmed else "t1"
     hit: Role = "t3" if candidate.dimmed else "accent"
     parts: list[Part] = []

@@ -270,7 +270,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self, text: Role = "t1", *, bold: bool = False, ground: Role = "s0", underline: bool = False
     ) -> Style:
         """Return a style for text in the list, on the list's background."""
-        return self.looks_of().palette.rich(text, ground, bold=bold, underline=underline)
+        return self.looks_of().palette.style(text, ground, bold=bold, underline=underline)
 
     def filter_parts(self, title: str, names: Iterable[tuple[str, int]], chosen: int) -> list[Part]:
         """Return a title and the names of filters, each with its count.

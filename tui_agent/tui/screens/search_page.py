@@ -43,7 +43,7 @@ class SearchHead(PageHead):
         return [line for drawn in rows for line in (empty, drawn)]
 
     def _draw_field(self, width: int) -> Strip:
-        rich = self.looks.palette.rich
+        rich = self.looks.palette.style
         quiet, text = rich("t3", "s2"), rich("t1", "s2")
         label: list[Part] = [(f"{self.label} ", rich("t2", "s2"))] if self.label else []
         note = self.status or ("" if self.label else self.hint)

@@ -81,7 +81,7 @@ class Terminal:
             is_osc777 = kind == "osc777" or (kind != "osc9" and self._default_sequence == "osc777")
             # OSC 777 separates its fields by semicolons.
             message = f"777;notify;{title.replace(';', ',')};{text}" if is_osc777 else f"9;{title}: {text}"
-            self._write(self._passed(f"\x1b]{message}\x07"))
+            self._write(self._wrap_for_tmux(f"\x1b]{message}\x07"))
         self._write("\x07")
 
     def _notify_desktop(self, title: str, text: str) -> bool:
@@ -108,10 +108,10 @@ class Terminal:
         if len(text) > MOST_CLIPBOARD:
             return False
         coded = base64.b64encode(text.encode("utf-8", "replace")).decode()
-        self._write(self._passed(f"\x1b]52;c;{coded}\x07"))
+        self._write(self._wrap_for_tmux(f"\x1b]52;c;{coded}\x07"))
         return True
 
-    def _passed(self, sequence: str) -> str:
+    def _wrap_for_tmux(self, sequence: str) -> str:
         return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\" if self._tmux else sequence
 
     def _copy_locally(self, text: str) -> bool:

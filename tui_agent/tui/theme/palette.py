@@ -29,7 +29,7 @@ class Palette:
         self.key: tuple[object, ...] = (theme.name, self.mode, tuple(theme.colors.values()))
         self._rich: dict[tuple[object, ...], RichStyle] = {}
 
-    def rich(
+    def style(
         self,
         text: Role | None = None,
         ground: Role | None = None,

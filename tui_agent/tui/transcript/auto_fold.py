@@ -210,7 +210,7 @@ def group_row(members: Sequence[ToolEntry], look: Look) -> Row:
     time = format_duration(sum(entry.duration_ms or 0.0 for entry in members) / 1000).rjust(TIME_CELLS)
     runs = [
         Run(" " * STATE_COLUMN, look.ground),
-        Run(look.symbols.folded + " ", look.s("t3"), act="fold"),
-        Run(words, look.s("t2"), act="fold"),
+        Run(look.symbols.folded + " ", look.style("t3"), act="fold"),
+        Run(words, look.style("t2"), act="fold"),
     ]
-    return look.both_sides(runs, [Run(time, look.s("t3"))])
+    return look.both_sides(runs, [Run(time, look.style("t3"))])

@@ -152,15 +152,19 @@ def prose_rows(text: str, role: Role, body: Body, *, bold: bool = False) -> list
     """Draw a text on the right side of the rail (a vertical line), wrapped at words."""
     rows: list[Row] = []
     for line in clean(text).split("\n"):
-        runs = [Run(line, body.look.s(role, bold=bold), LITERAL)]
+        runs = [Run(line, body.look.style(role, bold=bold), LITERAL)]
         rows += frame(wrap(runs, body.look.text - 2), body.look.ground, body.prefix())
     return rows
 
 
 def user_words_rows(text: str, look: Look) -> list[Row]:
     """Draw a text of the user below a tool call, in the look of the user's messages."""
-    prefix = [look.gutter(), Run(look.symbols.bar, look.s("accent", "s2")), Run(" ", look.s("t1", "s2"))]
-    style = look.s("t1", "s2", bold=True)
+    prefix = [
+        look.gutter(),
+        Run(look.symbols.bar, look.style("accent", "s2")),
+        Run(" ", look.style("t1", "s2")),
+    ]
+    style = look.style("t1", "s2", bold=True)
     return [
         row
         for line in clean(text).split("\n")
@@ -208,7 +212,7 @@ def literal_rows(rows: Iterable[Row]) -> list[Row]:
 def _table(block: TableBlock, body: Body) -> list[Row]:
     look = body.look
     table: list[list[Cell]] = [
-        [[Run(clean_line(cell), look.s("t2"), LITERAL)] for cell in row]
+        [[Run(clean_line(cell), look.style("t2"), LITERAL)] for cell in row]
         for row in (block.columns, *block.rows[: body.max_rows])
     ]
     table[0] = header_style(table[0], look)
@@ -220,13 +224,13 @@ def _table(block: TableBlock, body: Body) -> list[Row]:
 def _json(block: JsonBlock, body: Body) -> list[Row]:
     lines = clean(json.dumps(block.data, indent=2, ensure_ascii=False)).split("\n")
     return head_rows(
-        [color_tokens(line, body.look.s, LITERAL) for line in tokens(lines, lexer_for("json"))], body
+        [color_tokens(line, body.look.style, LITERAL) for line in tokens(lines, lexer_for("json"))], body
     )
 
 
 def _text_rows(text: str, body: Body) -> list[Row]:
     lines = clean(text).removesuffix("\n").split("\n")
-    return head_rows([[Run(line, body.look.s("t2"), LITERAL)] for line in lines], body)
+    return head_rows([[Run(line, body.look.style("t2"), LITERAL)] for line in lines], body)
 
 
 def tree_lines(nodes: Sequence[TreeNode]) -> list[str]:

@@ -69,7 +69,7 @@ def _is_growing(entry: Entry) -> bool:
             return False
 
 
-class _Painted(NamedTuple):
+class _PaintedLine(NamedTuple):
     """One painted line of the screen: its row, and the highlights on the row."""
 
     row: Row | None = None
@@ -123,7 +123,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._actions = actions
         self.viewport = Viewport(Layout(Look(palette, symbols, 80, actions=actions), self._read, now))
         self._frame: list[Line] = []
-        self._painted: list[_Painted] = []
+        self._painted: list[_PaintedLine] = []
         self._strips: dict[int, tuple[Row, Strip]] = {}
         self._unfinished: set[int] = set()
         """Indexes of the tool calls that have not ended."""
@@ -215,7 +215,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             self.refresh(*(Region(0, y, self.size.width, 1) for y in dirty))
 
     def _redraw(self, slots: Iterable[int]) -> None:
-        with self.viewport.steady():
+        with self.viewport.keep_position():
             self.viewport.layout.touch(*slots)
         self.repaint()
 
@@ -223,7 +223,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         """Return the strip of screen row `y`."""
         cells = self.scrollable_content_region.width
         look = self.viewport.layout.look
-        painted = self._painted[y] if y < len(self._painted) else _Painted()
+        painted = self._painted[y] if y < len(self._painted) else _PaintedLine()
         if painted.row is None:
             return strip_of((), look.ground, cells)
         if not (painted.cursor or painted.selected or painted.needle):
@@ -259,9 +259,9 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         self._strips[id(row)] = (row, strip)
         return strip
 
-    def _overlay(self, line: Line) -> _Painted:
+    def _overlay(self, line: Line) -> _PaintedLine:
         if line.row is None:
-            return _Painted()
+            return _PaintedLine()
         cursor = (
             line.number == 0 and self.has_focus and self.viewport.layout.slots[line.slot].id == self.cursor
         )
@@ -269,9 +269,9 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         needle = self.finder.text if self.finder.text and self.finder.hits(line.row) else ""
         hit = self.finder.current
         current = hit.span if hit is not None and hit.slot == line.slot and hit.row == line.number else None
-        return _Painted(line.row, cursor, selected or None, needle, current)
+        return _PaintedLine(line.row, cursor, selected or None, needle, current)
 
-    def _highlight(self, painted: _Painted, row: Row, look: Look) -> Sequence[Run]:
+    def _highlight(self, painted: _PaintedLine, row: Row, look: Look) -> Sequence[Run]:
         runs: Sequence[Run] = row.runs
         full = look.palette.mode == "full"
         mark = Style(bgcolor=look.palette.theme.colors["selection"]) if full else Style(reverse=True)
@@ -280,7 +280,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         if painted.cursor:
             length = sum(len(run.text) for run in runs)
             first, *others = restyle(runs, [(0, length)], mark)
-            chosen = Run(look.symbols.chosen, look.s("accent") + mark, DECOR)
+            chosen = Run(look.symbols.chosen, look.style("accent") + mark, DECOR)
             margin = Run(" " * max(look.right - length, 0), look.ground + mark)
             runs = [chosen, first._replace(text=first.text[1:]), *others, margin]
         if painted.needle:
@@ -288,7 +288,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         if painted.current:
             # In a row that is shown in reverse, the current match is not.
             reverse = full or not (painted.cursor or painted.selected)
-            runs = restyle(runs, [painted.current], look.s("accent", bold=True) + Style(reverse=reverse))
+            runs = restyle(runs, [painted.current], look.style("accent", bold=True) + Style(reverse=reverse))
         return runs
 
     # Scrolling and size
@@ -383,7 +383,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
         return self._loaded_text(text)
 
 
-def _differ(old: _Painted, new: _Painted) -> bool:
+def _differ(old: _PaintedLine, new: _PaintedLine) -> bool:
     if old[1:] != new[1:]:
         return True
     if old.row is new.row:

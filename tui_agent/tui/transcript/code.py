@@ -65,7 +65,7 @@ def tokens(lines: Sequence[str], lexer: "Lexer | None") -> list[list[Token]]:
     if lexer is None or any(len(line) > _LONG_LINE for line in lines):
         return [[(line, "t1")] if line else [] for line in lines]
     token_lines: list[list[Token]] = [[]]
-    pieces = _lexed("\n".join(lines), lexer)
+    pieces = _lex("\n".join(lines), lexer)
     for index, (kind, value) in enumerate(pieces):
         role = _role(kind)
         if role == "t1" and index + 1 < len(pieces) and pieces[index + 1][1].startswith("("):
@@ -110,7 +110,7 @@ def group_ends(lines: Sequence[str], language: str) -> bool:
     if len(lines) < GROUP_MIN or lines[-1].strip():
         return False
     lexer = lexer_for(language) if language else None
-    pieces = _lexed("\n".join(lines), lexer) if lexer is not None else ()
+    pieces = _lex("\n".join(lines), lexer) if lexer is not None else ()
     unfinished = ("Token.Literal.String", "Token.Comment.Multiline")
     return not pieces or not str(pieces[-1][0]).startswith(unfinished)
 
@@ -136,7 +136,7 @@ def split_tabs(text: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4)
-def _lexed(text: str, lexer: "Lexer") -> tuple[tuple[object, str], ...]:
+def _lex(text: str, lexer: "Lexer") -> tuple[tuple[object, str], ...]:
     """Return Pygments' tokens of a text.
 
     The newest results are cached, because the same text is often lexed twice in a row.

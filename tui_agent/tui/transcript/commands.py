@@ -60,7 +60,7 @@ class TranscriptCommands(TranscriptCanvas):
         index = layout.index_of(entry_id)
         if index is None:
             return False
-        with self.viewport.steady_slot(index):
+        with self.viewport.keep_slot_position(index):
             is_toggled = layout.auto_fold.toggle(index)
         self.repaint()
         return is_toggled
@@ -78,7 +78,7 @@ class TranscriptCommands(TranscriptCanvas):
             if slot.count == 0 and slot.group < 0:
                 continue
             if isinstance(layout.entry(index), ToolEntry | NoticeEntry | QuestionEntry):
-                with self.viewport.steady() if slot.rows is None else nullcontext():
+                with self.viewport.keep_position() if slot.rows is None else nullcontext():
                     layout.draw_slot(index)
                     is_opened = slot.opened is True and layout.auto_fold.can_toggle(index)
                     if is_opened or layout.auto_fold.has_more(index):
@@ -104,7 +104,7 @@ class TranscriptCommands(TranscriptCanvas):
         """
         layout = self.viewport.layout
         start = self._frame[0].slot if self._frame else 0
-        with self.viewport.steady():
+        with self.viewport.keep_position():
             hit = self.finder.step(layout, start, direction)
         if hit is not None:
             self.viewport.show(hit.slot, hit.row)
@@ -146,7 +146,7 @@ class TranscriptCommands(TranscriptCanvas):
         indexes = (layout.index_of(name) for name in (entry_id, self._hover) if name)
         active = {index for index in indexes if index is not None}
 
-        with self.viewport.steady():
+        with self.viewport.keep_position():
             for index in active.union(line.slot for line in self._frame):
                 layout.set_active(index, index in active)
         self.repaint()

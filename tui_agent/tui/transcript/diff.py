@@ -78,16 +78,16 @@ def _code_rows(line: DiffLine, line_tokens: Sequence[Token], digits: int, look: 
     ground = _ground(line, dim)
     if dim:
         line_tokens = [(line.text, "t3")] if line.text else []
-    runs = color_tokens(line_tokens, lambda role: look.s(role, ground), LITERAL)
+    runs = color_tokens(line_tokens, lambda role: look.style(role, ground), LITERAL)
     if line.changed and not dim:
         kind = "add" if line.sign == "+" else "del"
-        runs = restyle(runs, line.changed, look.s(f"diff-{kind}-text", f"diff-{kind}-strong"))  # type: ignore[arg-type]
+        runs = restyle(runs, line.changed, look.style(f"diff-{kind}-text", f"diff-{kind}-strong"))  # type: ignore[arg-type]
     first = _head(line, digits, look, dim)
     room = max(look.right - width_of(first), 3)
-    cells = look.s("t1", ground)
+    cells = look.style("t1", ground)
     rest = [look.gutter(), Run(" " * (width_of(first) - TEXT_COLUMN + 2), cells)]
     rows: list[Row] = []
-    for part in wrap(_shortened(runs, look), room, rest_room=room - 2, words=True):
+    for part in wrap(_shorten_line(runs, look), room, rest_room=room - 2, words=True):
         shown = [*(rest if rows else first), *part]
         shown.append(Run(" " * max(look.right - width_of(shown), 0), cells))
         rows.append(Row(shown, look.ground, joined=bool(rows)))
@@ -101,9 +101,9 @@ def _head(line: DiffLine, digits: int, look: Look, dim: bool) -> list[Run]:
     sign = line.sign if line.sign in "+-" else " "
     return [
         look.gutter(),
-        Run(f"{number} ", look.s("t3", ground)),
-        Run(sign, look.s("t3" if dim else role, ground, bold=not dim), LITERAL),
-        Run(" ", look.s("t1", ground), DECOR),
+        Run(f"{number} ", look.style("t3", ground)),
+        Run(sign, look.style("t3" if dim else role, ground, bold=not dim), LITERAL),
+        Run(" ", look.style("t1", ground), DECOR),
     ]
 
 
@@ -113,13 +113,13 @@ def _ground(line: DiffLine, dim: bool) -> Role:
     return "diff-add" if line.sign == "+" else "diff-del" if line.sign == "-" else "sunk"
 
 
-def _shortened(runs: Sequence[Run], look: Look) -> list[Run]:
+def _shorten_line(runs: Sequence[Run], look: Look) -> list[Run]:
     short: list[Run] = []
     room = _LINE_LIMIT
     for run in runs:
         if len(run.text) > room:
             short.append(run._replace(text=take(run.text, room)[0]))
-            short.append(Run(f"  {format_count(len(run.text) - room, 'more character')}", look.s("t3")))
+            short.append(Run(f"  {format_count(len(run.text) - room, 'more character')}", look.style("t3")))
             break
         short.append(run)
         room -= len(run.text)

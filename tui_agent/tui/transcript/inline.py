@@ -99,21 +99,21 @@ class Inline:
 
     def _style(self, *, strong: bool = False, struck: bool = False, linked: bool = False) -> Style:
         role: Role = "t3" if struck else self._role
-        return self._look.s(role, bold=strong or self._bold, underline=linked)
+        return self._look.style(role, bold=strong or self._bold, underline=linked)
 
     def _code(self, text: str, src: int, link: Address | None) -> list[Run]:
         palette = self._look.palette
         if palette.mode != "full" or palette.theme.colors["sunk"] == palette.theme.colors["s0"]:
             # Without background colours, only the Markdown marks distinguish code from prose.
             text, src = f"`{text}`", max(src - 1, 0) if src >= 0 else src
-        style = palette.rich(self._role, "sunk", bold=self._bold, underline=link is not None)
+        style = palette.style(self._role, "sunk", bold=self._bold, underline=link is not None)
         return [Run(text, style, src, _act(link))]
 
     def _address(self, address: Address, label: str, src: int) -> list[Run]:
         text = address.text
         if not text or label in (text, text.removeprefix("mailto:")):
             return []
-        return [Run(f" ({text})", self._look.s("t3"), src, _act(address))]
+        return [Run(f" ({text})", self._look.style("t3"), src, _act(address))]
 
 
 def _act(link: Address | None) -> str:

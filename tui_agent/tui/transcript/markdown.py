@@ -37,11 +37,11 @@ class Place:
     rest: tuple[Run, ...]
     role: Role = "t1"
 
-    def inner(self, first: Sequence[Run], rest: Sequence[Run]) -> "Place":
+    def with_prefix(self, first: Sequence[Run], rest: Sequence[Run]) -> "Place":
         """Return the position for a block inside this one, with more runs in front, e.g. a list marker."""
         return replace(self, first=(*self.first, *first), rest=(*self.rest, *rest))
 
-    def later(self) -> "Place":
+    def after_first_row(self) -> "Place":
         """Return the position for the rows after the first row."""
         return replace(self, first=self.rest)
 
@@ -63,12 +63,12 @@ def code_rows(
     lines: Sequence[str], starts: Sequence[int], language: str, place: Place, look: Look
 ) -> list[Row]:
     """Draw a group of code lines as rows of full width; continuation rows are indented by 2 cells."""
-    ground = look.s("t1", "sunk")
+    ground = look.style("t1", "sunk")
     rows: list[Row] = []
     used = width_of(place.rest)
     room = max(look.right - used - 2 * CODE_PAD, 1)
     for line, start in zip(tokens(lines, lexer_for(language) if language else None), starts, strict=True):
-        runs = color_tokens(line, lambda role: look.palette.rich(role, "sunk"), start)
+        runs = color_tokens(line, lambda role: look.palette.style(role, "sunk"), start)
         for number, part in enumerate(wrap(runs, room, rest_room=room - 2, words=True)):
             prefix = place.rest if rows else place.first
             pad = Run(" " * (CODE_PAD + 2 if number else CODE_PAD), ground)
@@ -95,7 +95,7 @@ class _Renderer:
                     rows.append(self._look.row(*place.rest))
                 rows.extend(block_rows)
                 last_line = self._last_line(span)
-                place = place.later()
+                place = place.after_first_row()
         return rows
 
     def _last_line(self, span: Sequence[int]) -> int:
@@ -114,14 +114,14 @@ class _Renderer:
             case "bullet_list_open" | "ordered_list_open":
                 return self._list(block_tokens[1:-1], place)
             case "blockquote_open":
-                rail = [Run(self._look.symbols.rail + " ", self._look.s("border-strong"))]
-                return self.blocks(block_tokens[1:-1], replace(place, role="t2").inner(rail, rail))
+                rail = [Run(self._look.symbols.rail + " ", self._look.style("border-strong"))]
+                return self.blocks(block_tokens[1:-1], replace(place, role="t2").with_prefix(rail, rail))
             case "fence" | "code_block":
                 return self._code(token, place)
             case "hr":
                 room = min(self._look.text, self._look.right - width_of(place.first))
                 line = self._look.symbols.rule * max(room, 1)
-                rule = Run(line, self._look.s("border"), self._start(token))
+                rule = Run(line, self._look.style("border"), self._start(token))
                 return [self._look.row(*place.first, rule)]
             case "table_open":
                 return self._table(block_tokens, place)
@@ -143,9 +143,9 @@ class _Renderer:
         for item, *inside, _ in _split_blocks(items):
             marker = self._marker(item, inside)
             blank = [Run(" " * width_of(marker), self._look.ground)]
-            item_rows = self.blocks(inside, place.inner(marker, blank))
+            item_rows = self.blocks(inside, place.with_prefix(marker, blank))
             rows.extend(item_rows or [self._look.row(*place.first, *marker)])
-            place = place.later()
+            place = place.after_first_row()
         return rows
 
     def _marker(self, item: "Token", inside: Sequence["Token"]) -> list[Run]:
@@ -159,7 +159,7 @@ class _Renderer:
             symbol, role = look.symbols.todo_open, "t2"
         elif item.info:
             symbol, role = f"{item.info}{item.markup}", "t2"
-        return [Run(symbol, look.s(role), src), Run(" ", look.ground)]
+        return [Run(symbol, look.style(role), src), Run(" ", look.ground)]
 
     def _code(self, token: "Token", place: Place) -> list[Row]:
         lines = token.content.split("\n")[: -1 if token.content.endswith("\n") else None]
@@ -169,7 +169,7 @@ class _Renderer:
         rows: list[Row] = []
         for start, end in groups(lines, language):
             rows.extend(code_rows(lines[start:end], starts[start:end], language, place, self._look))
-            place = place.later()
+            place = place.after_first_row()
         return rows or code_rows([""], [self._start(token)], "", place, self._look)
 
     def _table(self, table_tokens: Sequence["Token"], place: Place) -> list[Row]:

@@ -143,7 +143,7 @@ class MarkdownStream:
         if piece.kind == "table" and self._table is not None:
             self.rows.extend(self._table.final() if final else self._table.provisional())
         else:
-            place = self._place.later() if self.rows else self._place
+            place = self._place.after_first_row() if self.rows else self._place
             count = len(piece.lines) - piece.blanks
             self.rows.extend(
                 render_piece(Piece(piece.lines[:count], piece.starts[:count]), place, self._look)
@@ -197,7 +197,7 @@ class _Fence:
     def __init__(self, piece: OpenPiece, place: Place, look: Look) -> None:
         self.piece = piece
         self.begun = False
-        self._place = place.later()
+        self._place = place.after_first_row()
         self._look = look
         self._lines: list[str] = []
         self._starts: list[int] = []

@@ -50,17 +50,17 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     """
     if entry.state in ("removed", "queued"):  # Queued messages are shown above the prompt.
         return []
-    field, hint = look.s("t1", "s2"), look.s("t3", "s2")
+    field, hint = look.style("t1", "s2"), look.style("t3", "s2")
     edge = look.right - 1
     actions = look.available("fork", "revert")
     action_cells = len("  ".join(actions)) + 3 if actions else 0
     right = [Run(time.strftime("%H:%M", time.localtime(entry.time)), hint)]
     reserve = width_of(right) + 3 + (action_cells if look.width >= WIDE else 0)
-    bar = look.s("accent", "s2")
+    bar = look.style("accent", "s2")
     prefix = [Run(" " * STATE_COLUMN, look.ground), Run(look.symbols.bar, bar), Run(" ", field)]
     wrapped = [
         wrap(runs, max(edge - TEXT_COLUMN - reserve, 8))
-        for runs in _message_lines(entry, read, look.s("t1", "s2", bold=True))
+        for runs in _message_lines(entry, read, look.style("t1", "s2", bold=True))
     ]
     lines = [[*prefix, *part] for parts in wrapped for part in parts]
     visible = (
@@ -79,7 +79,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     for runs in _mentions(entry, look, max(edge - TEXT_COLUMN, 8)):
         lines.append([*prefix, *runs])
     if active and actions and width_of([*lines[0], *right]) + action_cells + 3 <= edge:
-        right = [*action_runs(actions, look.s("t2", "s2"), field), Run("   ", field), *right]
+        right = [*action_runs(actions, look.style("t2", "s2"), field), Run("   ", field), *right]
     rows: list[Row] = []
     for runs in lines:
         end = right if not rows else []
@@ -98,11 +98,11 @@ def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
         is_sent = mention.kind not in ("refused", "missing")
         result = mention_result(mention, format_bytes(mention.size), format_tokens(mention.tokens))
         chip = [
-            Run(clean_line(mention_name(mention)), look.s("t2" if is_sent else "warning", "s2")),
-            Run(f"  {clean_line(result)}", look.s("t3", "s2")),
+            Run(clean_line(mention_name(mention)), look.style("t2" if is_sent else "warning", "s2")),
+            Run(f"  {clean_line(result)}", look.style("t3", "s2")),
         ]
         if rows and width_of(rows[-1]) + width_of(chip) + 3 <= room:
-            rows[-1] += [Run("   ", look.s("t3", "s2")), *chip]
+            rows[-1] += [Run("   ", look.style("t3", "s2")), *chip]
         else:
             rows += wrap(chip, room)
     return rows
@@ -110,7 +110,7 @@ def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
 
 def answer_tail(entry: AnswerEntry, look: Look) -> list[Row]:
     """Return the row below an answer that the user stopped; an empty list for other answers."""
-    return [look.row(look.gutter(), Run("stopped here", look.s("t3")))] if entry.stopped else []
+    return [look.row(look.gutter(), Run("stopped here", look.style("t3")))] if entry.stopped else []
 
 
 def reasoning_rows(entry: ReasoningEntry, look: Look, read: Reader, *, opened: bool | None) -> list[Row]:
@@ -135,7 +135,7 @@ def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: boo
     body = Body(look, read, limit=None if opened else OUTPUT_ROWS)
     if entry.form == "plan":
         edited = answer is not None and _is_edited(entry, answer)
-        rows = [look.row(*head, Run(state_text, look.s("t1" if role == "success" else role), LITERAL))]
+        rows = [look.row(*head, Run(state_text, look.style("t1" if role == "success" else role), LITERAL))]
         if symbol == look.symbols.waiting and not opened:
             return rows  # The open question shows all of it.
         rows += markdown_rows(answer if edited and answer else read(entry.text), body)

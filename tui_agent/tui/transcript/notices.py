@@ -29,7 +29,7 @@ def notice_rows(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | 
     tone: Role = "t3" if entry.level == "info" else "t2"
     rows: list[Row] = []
     for line in lines[0].split("\n"):
-        parts = wrap([Run(line, look.s(tone), LITERAL)], look.text)
+        parts = wrap([Run(line, look.style(tone), LITERAL)], look.text)
         rows += frame(parts, look.ground, [look.gutter()] if rows else head, [look.gutter()])
     is_folded = not opened if entry.is_summary else opened is False
     if is_folded and (len(lines) > 1 or bool(entry.blocks)):
@@ -47,10 +47,10 @@ def _error(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
     head = look.head(look.symbols.failed, "error", verb)
     lines = [clean(line) for line in entry.lines] or ["Something failed."]
     if len(lines) == 1 and not entry.blocks:
-        parts = wrap([Run(lines[0], look.s("t1"), LITERAL)], look.text)
+        parts = wrap([Run(lines[0], look.style("t1"), LITERAL)], look.text)
         return frame(parts, look.ground, head[:2], [look.gutter()])
     if entry.command:
-        head.append(Run(reveal_line(entry.command), look.s("t1"), LITERAL))
+        head.append(Run(reveal_line(entry.command), look.style("t1"), LITERAL))
     if opened is False:
         return [look.row(*head, _open_hint(look))]
     rows = [look.row(*head)]
@@ -71,8 +71,8 @@ def _actions(line: str, body: Body) -> list[Row]:
     cells = max(width(key) for key, _, _ in pairs) + 3
     rows = prose_rows("You can", "t1", body, bold=True)
     for key, _, words in pairs:
-        runs = [Run(pad(key, cells), look.s("accent", bold=True), LITERAL)]
-        parts = wrap([Run(words, look.s("t2"), LITERAL)], max(look.right - TEXT_COLUMN - 2 - cells, 8))
+        runs = [Run(pad(key, cells), look.style("accent", bold=True), LITERAL)]
+        parts = wrap([Run(words, look.style("t2"), LITERAL)], max(look.right - TEXT_COLUMN - 2 - cells, 8))
         blank = [*body.prefix(), Run(" " * cells, look.ground)]
         rows += frame(parts, look.ground, [*body.prefix(), *runs], blank)
     return rows
@@ -82,11 +82,11 @@ def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
     """Draw a shell command that the user ran, in the same way as a tool call."""
     symbol = look.symbols.done if entry.level == "info" else _symbol(entry.level, look)
     role: Role = "success" if entry.level == "info" else _LEVELS[entry.level]
-    right = [Run(f"{clean_line(line)}   ", look.s("t3")) for line in entry.lines[1:]]
+    right = [Run(f"{clean_line(line)}   ", look.style("t3")) for line in entry.lines[1:]]
     if entry.lines:
-        right.append(Run(clean_line(entry.lines[0]), look.s("t3" if role == "success" else role)))
+        right.append(Run(clean_line(entry.lines[0]), look.style("t3" if role == "success" else role)))
     room = look.right - TARGET_COLUMN - 2
-    command = [Run(reveal_line(entry.command), look.s("t1"), LITERAL)]
+    command = [Run(reveal_line(entry.command), look.style("t1"), LITERAL)]
     parts = wrap(command, max(room - width_of(right), 8), rest_room=max(room, 8))
     blank = [Run(" " * (TARGET_COLUMN + 2), look.ground)]
     rows = frame(parts, look.ground, look.head(symbol, role, "you ran"), blank)
@@ -100,7 +100,7 @@ def _shell(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
 
 
 def _open_hint(look: Look) -> Run:
-    return Run("  open", look.s("t2"), act="fold")
+    return Run("  open", look.style("t2"), act="fold")
 
 
 def _symbol(level: str, look: Look) -> str:

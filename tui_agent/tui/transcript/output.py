@@ -91,7 +91,7 @@ def _line(raw: str, pen: Pen, look: Look) -> tuple[list[Run], Pen]:
             column += len(text)
             runs.append(Run(text, _style(pen, look), LITERAL))
     if len(raw) > LINE_LIMIT:
-        runs.append(Run(f"  {format_count(len(raw) - LINE_LIMIT, 'more character')}", look.s("t3")))
+        runs.append(Run(f"  {format_count(len(raw) - LINE_LIMIT, 'more character')}", look.style("t3")))
     return runs, pen
 
 
@@ -152,4 +152,4 @@ def _style(pen: Pen, look: Look) -> Style:
         shade = color.get_truecolor().hex
         if contrast(shade, look.palette.theme.colors["s0"]) >= MIN_CONTRAST:
             return look.ground + Style(color=shade, bold=pen.bold or None, underline=pen.underline or None)
-    return look.s(role, bold=pen.bold, underline=pen.underline)
+    return look.style(role, bold=pen.bold, underline=pen.underline)

@@ -26,7 +26,7 @@ class Selection(NamedTuple):
     end: Point
 
     @classmethod
-    def between(cls, first: Point, second: Point) -> "Selection":
+    def from_points(cls, first: Point, second: Point) -> "Selection":
         """Return the selection between two points, given in any order."""
         return cls(min(first, second), max(first, second))
 

@@ -42,11 +42,11 @@ class Look:
     base: Role = "s0"
     actions: frozenset[str] = frozenset()
 
-    def s(
+    def style(
         self, role: Role, ground: Role | None = None, *, bold: bool = False, underline: bool = False
     ) -> Style:
         """Return the style of text in a role on a background role, which is `base` if not given."""
-        return self.palette.rich(role, ground or self.base, bold=bold, underline=underline)
+        return self.palette.style(role, ground or self.base, bold=bold, underline=underline)
 
     def available(self, *names: str) -> tuple[str, ...]:
         """Return the actions in `names` that the app can run."""
@@ -55,7 +55,7 @@ class Look:
     @property
     def ground(self) -> Style:
         """The style of empty cells, on the background `base`."""
-        return self.palette.rich("t1", self.base)
+        return self.palette.style("t1", self.base)
 
     @property
     def right(self) -> int:
@@ -78,14 +78,14 @@ class Look:
 
     def rail(self, role: Role = "border-strong") -> list[Run]:
         """Return the gutter, the rail (a vertical line), and the space between the rail and the text."""
-        return [self.gutter(), Run(self.symbols.rail, self.s(role)), Run(" ", self.ground)]
+        return [self.gutter(), Run(self.symbols.rail, self.style(role)), Run(" ", self.ground)]
 
     def head(self, symbol: str, role: Role, words: str, words_role: Role = "t2") -> list[Run]:
         """Return the first columns of the head row of an entry: a symbol for the state, and a verb or other words."""
         return [
             Run(" " * STATE_COLUMN, self.ground),
-            Run(f"{symbol} ", self.s(role)),
-            Run(words.ljust(TARGET_COLUMN - TEXT_COLUMN), self.s(words_role)),
+            Run(f"{symbol} ", self.style(role)),
+            Run(words.ljust(TARGET_COLUMN - TEXT_COLUMN), self.style(words_role)),
         ]
 
     def row(self, *runs: Run) -> Row:
@@ -93,7 +93,7 @@ class Look:
 
     def hint(self, text: str, ground: Role | None = None) -> Run:
         """Return a text in the colour of hints; a click on the text folds or unfolds the entry."""
-        return Run(text, self.s("t3", ground), act="fold")
+        return Run(text, self.style("t3", ground), act="fold")
 
     def more_lines(self, count: int, ground: Role | None = None) -> Run:
         """Return the hint `12 more lines`."""

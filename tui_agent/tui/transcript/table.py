@@ -55,17 +55,17 @@ def table_rows(
             runs = list(prefix)
             for index, (piece, size) in enumerate(zip(pieces, widths, strict=True)):
                 is_last = index == len(widths) - 1
-                runs.extend(_aligned(piece, size, align[index : index + 1], look, last=is_last))
+                runs.extend(_align_runs(piece, size, align[index : index + 1], look, last=is_last))
             screen_rows.append(Row(runs, look.ground, joined=line > 0))
     return screen_rows
 
 
 def header_style(cells: Sequence[Cell], look: Look) -> list[Cell]:
     """Return column headers in bold and in the colour of labels."""
-    return [[run._replace(style=look.s("t2", bold=True)) for run in cell] for cell in cells]
+    return [[run._replace(style=look.style("t2", bold=True)) for run in cell] for cell in cells]
 
 
-def _aligned(piece: Sequence[Run], size: int, align: str, look: Look, *, last: bool) -> list[Run]:
+def _align_runs(piece: Sequence[Run], size: int, align: str, look: Look, *, last: bool) -> list[Run]:
     if piece and width_of(piece) > size:
         # A wrapped line keeps the space at which it was broken.
         piece = [*piece[:-1], piece[-1]._replace(text=piece[-1].text.removesuffix(" "))]

@@ -134,8 +134,8 @@ def _head_rows(entry: ToolEntry, look: Look, note: str, now: float, *, full: boo
     longest = max((look.right - TARGET_COLUMN) // 4, verb_cells)
     verb = pad(fit(clean_line(entry.verb), longest, look.symbols.ellipsis), verb_cells)
     symbol, role = _state_mark(entry, look.symbols)
-    first = [Run(" " * STATE_COLUMN, look.ground), Run(symbol, look.s(role)), Run(" ", look.ground)]
-    first.append(Run(f"{verb} ", look.s(verb_role), LITERAL))
+    first = [Run(" " * STATE_COLUMN, look.ground), Run(symbol, look.style(role)), Run(" ", look.ground)]
+    first.append(Run(f"{verb} ", look.style(verb_role), LITERAL))
     indent = max(TARGET_COLUMN, width_of(first))
     lines, hidden = _target_lines(entry, look, full)
     room = max(look.right - indent - (right_cells + 2 if right_cells else 0), 1)
@@ -176,9 +176,9 @@ def _target_lines(entry: ToolEntry, look: Look, full: bool) -> tuple[list[list[R
     target_lines: list[list[Run]] = []
     for line in lines[: len(lines) - hidden]:
         head, gap, tail = line.partition("  ") if entry.verb in QUIET else (line, "", "")
-        runs = [Run(head, look.s(role), LITERAL)]
+        runs = [Run(head, look.style(role), LITERAL)]
         if gap:
-            runs.append(Run(gap + tail, look.s("t3"), LITERAL))
+            runs.append(Run(gap + tail, look.style("t3"), LITERAL))
         target_lines.append(runs)
     return target_lines, hidden
 
@@ -190,9 +190,12 @@ def _counts(entry: ToolEntry, look: Look, note: str) -> list[Run]:
         added, removed = sum(block.added for block in diffs), sum(block.removed for block in diffs)
         dim = entry.state == "denied"
         for words, role in format_line_changes(added, removed, look.symbols.minus):
-            runs += [*([Run(" ", look.ground)] if runs else []), Run(words, look.s("t3" if dim else role))]
+            runs += [
+                *([Run(" ", look.ground)] if runs else []),
+                Run(words, look.style("t3" if dim else role)),
+            ]
     if note:
-        runs.append(Run(f"  {note}" if runs else note, look.s("t3"), act="fold"))
+        runs.append(Run(f"  {note}" if runs else note, look.style("t3"), act="fold"))
     return runs
 
 
@@ -208,10 +211,10 @@ def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
     room = look.right - TARGET_COLUMN - _TARGET_LEAST - (max(len(time), TIME_CELLS) + 3 if time else 0)
     if outcome:
         outcome = fit(outcome, max(room, 4), look.symbols.ellipsis)
-        runs.append(Run(outcome, look.s(role), LITERAL))
+        runs.append(Run(outcome, look.style(role), LITERAL))
     if time:
         gap = "   " if outcome else ""
-        runs.append(Run(gap + time.rjust(TIME_CELLS), look.s("t3")))
+        runs.append(Run(gap + time.rjust(TIME_CELLS), look.style("t3")))
     return runs
 
 

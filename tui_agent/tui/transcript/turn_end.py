@@ -24,13 +24,13 @@ _END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "e
 def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
     """Draw the row that ends a turn: time, iterations, files, cost, and available actions."""
     dot = f" {look.symbols.dot} "
-    tone = look.s("t3")
+    tone = look.style("t3")
     facts = [f"turn {entry.turn}", format_duration(entry.duration_ms / 1000)]
     iterations = format_count(entry.iterations, "iteration")
     left: list[Run] = []
     if entry.reason != "finished":
         end_role = _END_ROLES.get(entry.reason, "warning")
-        left += [Run(TURN_END_LABELS[entry.reason], look.s(end_role)), Run(dot, tone)]
+        left += [Run(TURN_END_LABELS[entry.reason], look.style(end_role)), Run(dot, tone)]
     folders = format_folders(entry.folders, most=1)
     # The open calls of a turn that a crash stopped can still run, in the next turn.
     nothing = "no files changed" if entry.reason == "finished" else ""
@@ -39,11 +39,11 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
     files = [Run(changed, tone)] if changed else []
     if entry.files:
         for words, role in format_line_changes(entry.added, entry.removed, look.symbols.minus):
-            files += [Run(" ", tone), Run(words, look.s(role))]
+            files += [Run(" ", tone), Run(words, look.style(role))]
         files += [Run(f"{dot}{folders}", tone)] if folders else []
     right = [Run(format_cost(entry.cost_usd), tone)] if entry.cost_usd is not None else []
     if entry.files or folders:
-        pressed = action_runs(look.available("diff", "undo"), look.s("t2"), tone)
+        pressed = action_runs(look.available("diff", "undo"), look.style("t2"), tone)
         right += [*([Run("   ", tone)] if right and pressed else []), *pressed]
     room = look.right - TEXT_COLUMN - (width_of(right) + 2 if right else 0)
     for shown in ([*facts, iterations], facts):

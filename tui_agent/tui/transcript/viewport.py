@@ -62,21 +62,21 @@ class Viewport:
         return max(min(grown, self.layout.total - self.y - self.height), 0)
 
     @contextmanager
-    def steady(self) -> Iterator[None]:
+    def keep_position(self) -> Iterator[None]:
         """Keep the rows at the top of the view in place while heights change in the `with` block."""
         position = self.position
         yield
         self._settle(position)
 
     @contextmanager
-    def steady_slot(self, index: int) -> Iterator[None]:
+    def keep_slot_position(self, index: int) -> Iterator[None]:
         """Keep the first row of an entry in its place while heights change in the `with` block.
 
-        If the entry is not in view, behave like `steady`.
+        If the entry is not in view, behave like `keep_position`.
         """
         offset = self.layout.top(index) - self.y
         if not 0 <= offset < self.height:
-            with self.steady():
+            with self.keep_position():
                 yield
             return
         yield
@@ -93,12 +93,12 @@ class Viewport:
         While the user has scrolled up, entries in view are not folded when their turn ends.
         """
         in_view = [] if self.anchored else [line.slot for line in self.lines()]
-        with self.steady():
+        with self.keep_position():
             self.layout.set_entries(entries, changed, in_view)
 
     def resize(self, look: Look, height: int) -> None:
         """Lay out the transcript for a look (which contains the width) and a height in rows."""
-        with self.steady():
+        with self.keep_position():
             self.height = height
             if look != self.layout.look:
                 self.layout.set_look(look)
@@ -127,7 +127,7 @@ class Viewport:
 
     def show(self, index: int, row: int = 0) -> None:
         """Scroll row `row` of an entry into view, moving as little as possible."""
-        with self.steady():
+        with self.keep_position():
             self.layout.draw_slot(index)
         top = self.layout.top(index) + row
         if top < self.y:

@@ -146,7 +146,7 @@ class TranscriptWidget(KeyActions, TranscriptCommands):
         point = self._point(x, min(max(y, 0), len(self._frame) - 1))
         if point is not None and point != self._press:
             self._dragged = True
-            self.selection = Selection.between(self._press, point)
+            self.selection = Selection.from_points(self._press, point)
             self.repaint()
 
     def _stop_scroller(self) -> None:

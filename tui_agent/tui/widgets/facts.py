@@ -39,7 +39,7 @@ class Facts:
 
     def style(self, text: Role = "t1", *, bold: bool = False) -> Style:
         """Return a style for text on the background of the facts."""
-        return self.looks.palette.rich(text, self._ground, bold=bold)
+        return self.looks.palette.style(text, self._ground, bold=bold)
 
     def line(self, parts: Sequence[Part], right: Sequence[Part] = ()) -> None:
         """Add one row with these parts on the left and on the right."""

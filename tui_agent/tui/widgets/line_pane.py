@@ -59,7 +59,7 @@ class LinePane(Widget):
 
     def style(self, text: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
         """Return a style for text on the background of the pane."""
-        return self.looks.palette.rich(text, self.surface, bold=bold, underline=underline)
+        return self.looks.palette.style(text, self.surface, bold=bold, underline=underline)
 
     @abstractmethod
     def draw(self, width: int, height: int) -> list[Strip]:

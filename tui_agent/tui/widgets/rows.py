@@ -108,7 +108,7 @@ class Pen(NamedTuple):
 
     def style(self, role: Role = "t1", *, bold: bool = False, underline: bool = False) -> Style:
         """Return the style for text in a role on the background of the pen."""
-        style = self.looks.palette.rich(role, self.ground, bold=bold, underline=underline)
+        style = self.looks.palette.style(role, self.ground, bold=bold, underline=underline)
         return with_intent(style, self.intent) if self.intent else style
 
     def part(
@@ -126,14 +126,14 @@ class Pen(NamedTuple):
         """
         palette = self.looks.palette
         if palette.mode == "full" or self.ground == "selection":
-            return palette.rich(self.ground, "t1")
-        return palette.rich("on-accent", "accent")  # reversed; a selected row is reversed already
+            return palette.style(self.ground, "t1")
+        return palette.style("on-accent", "accent")  # reversed; a selected row is reversed already
 
     @property
     def mark(self) -> Part:
         """The two cells that mark the selected row; two spaces on other rows."""
         mark = f"{self.looks.symbols.chosen} " if self.chosen else "  "
-        return mark, self.looks.palette.rich("accent", self.ground)
+        return mark, self.looks.palette.style("accent", self.ground)
 
     def first(self, symbol: str, role: Role) -> list[Part]:
         """Return the first columns of a list row: the selection mark and a symbol."""
@@ -145,7 +145,7 @@ class Pen(NamedTuple):
             cells_wide,
             left,
             right,
-            fill=self.looks.palette.rich("t1", self.ground),
+            fill=self.looks.palette.style("t1", self.ground),
             margin=self.margin,
             ellipsis=self.looks.symbols.ellipsis,
         )
@@ -154,7 +154,7 @@ class Pen(NamedTuple):
         self, cells_wide: int, first: Sequence[Part], pieces: Sequence[str], style: Style
     ) -> list[Strip]:
         """Draw a row for each piece: `first` before the first piece, an indent of the same width before the others."""
-        indent: Part = (" " * cells(first), self.looks.palette.rich("t1", self.ground))
+        indent: Part = (" " * cells(first), self.looks.palette.style("t1", self.ground))
         return [
             self.line(cells_wide, [*([indent] if number else first), (piece, style)])
             for number, piece in enumerate(pieces)
@@ -200,7 +200,7 @@ def right_columns(
 
 def column_names(first: str, columns: Sequence[Column], width: int, looks: Looks) -> Strip:
     """Draw the names of a list's columns: `first` at the left edge, the others above their values."""
-    quiet = looks.palette.rich("t3", "s0")
+    quiet = looks.palette.style("t3", "s0")
     names = right_columns(columns, [column.name for column in columns], width, quiet)
     return row(width, [(f"    {first}", quiet)], names, fill=quiet)
 

@@ -117,7 +117,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self, text: Role = "t1", ground: Role = "s3", *, bold: bool = False, underline: bool = False
     ) -> Style:
         """Return a style for text on the sheet."""
-        return self.looks.palette.rich(text, ground, bold=bold, underline=underline)
+        return self.looks.palette.style(text, ground, bold=bold, underline=underline)
 
     def prepare(self, width: int) -> None:
         """Compute values that several rows depend on. The sheet calls this method before `head`, `body` and `foot`."""

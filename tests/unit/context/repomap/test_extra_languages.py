@@ -91,7 +91,7 @@ CASES: dict[str, tuple[str, Symbols]] = {
 def test_by_its_grammar_a_file_defines(name: str) -> None:
     text, wanted = CASES[name]
     language = KNOWN.language_of(name)
-    if KNOWN.ready(language) is None:
+    if KNOWN.load_language(language) is None:
         leave_out(f"the grammar of {language} is not installed: pip install tui-agent[languages]")
     _, symbols = symbols_of(name, text.encode())
     assert {(one.kind, one.name, one.line, one.end, one.parent) for one in symbols} == wanted
@@ -103,7 +103,7 @@ def test_without_its_grammar_its_types_and_functions_are_still_found(name: str) 
     language = KNOWN.language_of(name)
     patterns = tuple((kind, each.pattern.decode()) for kind, each in KNOWN.patterns_of(language))
     bare = Languages([MapLanguage(language, (name.partition(".")[2],), patterns)])
-    assert bare.ready(language) is None
+    assert bare.load_language(language) is None
     _, symbols = symbols_of(name, text.encode(), bare)
     outer = {each for kind, each, *_, parent in wanted if not parent and kind != "module"}
     assert outer <= {one.name for one in symbols}

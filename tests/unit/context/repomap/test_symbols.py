@@ -163,7 +163,9 @@ def test_what_a_file_defines(name: str) -> None:
     text, wanted = CASES[name]
     _, symbols = symbols_of(name, text.encode())
     language = KNOWN.language_of(name, text.encode())
-    if language in OPTIONAL or KNOWN.ready(language) is None:  # patterns know neither parents nor all kinds
+    if (
+        language in OPTIONAL or KNOWN.load_language(language) is None
+    ):  # patterns know neither parents nor all kinds
         assert {(one.name, one.line) for one in symbols} == {(each, line) for _, each, line, _ in wanted}
     else:
         assert {(one.kind, one.name, one.line, one.parent) for one in symbols} == wanted
@@ -171,7 +173,7 @@ def test_what_a_file_defines(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(WITH_GRAMMAR - OPTIONAL))
 def test_every_grammar_that_comes_along_is_ready(name: str) -> None:
-    assert KNOWN.ready(name) is not None
+    assert KNOWN.load_language(name) is not None
 
 
 def test_signatures_are_one_line_without_bodies_and_without_values() -> None:
@@ -208,7 +210,7 @@ def test_two_hundred_thousand_parentheses_are_no_trouble(name: str) -> None:
 @pytest.mark.parametrize("language", ["python", "java"])
 @pytest.mark.parametrize("part", ['("(" ', '"""" (', "){/*", '){"){" ', "()", '("\\', "'", ") \n"])
 def test_what_is_left_out_of_parsing_is_found_in_linear_time(language: str, part: str) -> None:
-    ready = KNOWN.ready(language)
+    ready = KNOWN.load_language(language)
     assert ready is not None
     assert ready.idle is not None
     for before in ("", "(", ") {"):

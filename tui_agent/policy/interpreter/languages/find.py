@@ -159,7 +159,7 @@ class _Expression:
         if value is not None and option.means in ("list", "write"):
             self._files.append(FileUse(value.text, option.means, value.certainty))
         if Effect.DELETES in option.effects:
-            self._files += [use for start in self._starts for use in self._deleted(start, names)]
+            self._files += [use for start in self._starts for use in self._file_deletions(start, names)]
         if option.prints or option.effects:
             self._actions.append(_Action(option, names))
         if value is None or option.means != "include":
@@ -193,7 +193,7 @@ class _Expression:
                     filled = replace(name, many=run.batch)
                     yield tuple(fill_word(word, "{}", filled) for word in run.command)
 
-    def _deleted(self, start: Value, names: Names) -> list[FileUse]:
+    def _file_deletions(self, start: Value, names: Names) -> list[FileUse]:
         """Return the uses of files for a deletion below the starting point `start`.
 
         If `start` lies in the workspace, only the `names` below it are deleted; otherwise everything below `start`.

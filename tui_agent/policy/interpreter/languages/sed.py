@@ -34,7 +34,7 @@ No other loop is accepted. BSD sed treats all text after the command as the labe
 
 
 @lru_cache(maxsize=64)
-def _delimited(mark: str, *, regex: bool) -> re.Pattern[str]:
+def _delimiter_pattern(mark: str, *, regex: bool) -> re.Pattern[str]:
     """Compile a pattern for text up to and including the closing delimiter `mark`.
 
     A delimiter in a bracket expression, or a backslash before its `]`, is not accepted, because only some versions of
@@ -47,7 +47,7 @@ def _delimited(mark: str, *, regex: bool) -> re.Pattern[str]:
     return re.compile(rf"(?:\\[^\n]|[^\[\\\n{end}]|{bracket})*+{end}")
 
 
-_ADDRESS = rf"(?:\d++(?:~\d++)?+|\$|/{_delimited('/', regex=True).pattern}I?+)[ \t]*+"
+_ADDRESS = rf"(?:\d++(?:~\d++)?+|\$|/{_delimiter_pattern('/', regex=True).pattern}I?+)[ \t]*+"
 _ADDRESSES = re.compile(rf"(?:{_ADDRESS}(?:,[ \t]*+(?:[+~]\d++[ \t]*+|{_ADDRESS}))?+)?+(?:![ \t]*+)*+")
 
 
@@ -75,8 +75,8 @@ class _Script(ScriptScanner):
     def _read_replacement(self, command: str) -> None:
         uncertain = "it is not certain where a pattern of this sed script ends"
         mark = self._expect(_MARK, uncertain)[0]
-        self._expect(_delimited(mark, regex=command == "s"), uncertain)
-        self._expect(_delimited(mark, regex=False), uncertain)
+        self._expect(_delimiter_pattern(mark, regex=command == "s"), uncertain)
+        self._expect(_delimiter_pattern(mark, regex=False), uncertain)
         if command == "s":
             self._expect(_FLAGS)
         self._expect(_END)

@@ -42,7 +42,7 @@ class Ends:
         ]
 
     def _style(self, role: Role = "t1", *, bold: bool = False) -> Style:
-        return self._looks.palette.rich(role, "s0", bold=bold)
+        return self._looks.palette.style(role, "s0", bold=bold)
 
     def _title(self, title: str, right: Sequence[Part] = ()) -> Strip:
         left: list[Part] = [(" " * self._columns.labels, self.fill), (title, self._style(bold=True))]

@@ -188,7 +188,7 @@ class CompareHead(LinePane):
         return row(columns.width, left, right, fill=self.style())
 
     def _draw_band(self, columns: Columns) -> list[Strip]:
-        rich, ellipsis = self.looks.palette.rich, self.looks.symbols.ellipsis
+        rich, ellipsis = self.looks.palette.style, self.looks.symbols.ellipsis
         fill = rich("t1", "s1")
         names: list[Piece] = []
         models: list[Piece] = []
@@ -216,7 +216,7 @@ class CompareHead(LinePane):
 
     def _model_parts(self, side: Side) -> list[Part]:
         """Return the model and effort, emphasised if the fork changed either, and the policy."""
-        rich = self.looks.palette.rich
+        rich = self.looks.palette.style
         model, comma, rest = describe_model(side).partition(",")
         is_changed = "model" in side.changed or "reasoning_effort" in side.changed
         quiet = rich("t2", "s1")
@@ -328,7 +328,7 @@ class CompareHeader(Header):
 
     def _right(self, width: int) -> list[Part]:
         gap: Part = ("   ", self.style())
-        parts: list[Part] = [(" COMPARE ", self.looks.palette.rich("on-accent", "accent", bold=True))]
+        parts: list[Part] = [(" COMPARE ", self.looks.palette.style("on-accent", "accent", bold=True))]
         if width >= 70:
             parts += [gap, ("read only", self.style("t2"))]
         if self.comparison is not None and width >= 50:

@@ -193,8 +193,8 @@ class CompareScreen(PlayheadScreen):
         looks = self.looks_of()
         legend: list[Part] = []
         for mark, word, role in (*MARKS, DENIED):
-            symbol = (mark_symbol(mark, looks.symbols), looks.palette.rich(role, "s3"))
-            legend += [symbol, (f" {word}   ", looks.palette.rich("t2", "s3"))]
+            symbol = (mark_symbol(mark, looks.symbols), looks.palette.style(role, "s3"))
+            legend += [symbol, (f" {word}   ", looks.palette.style("t2", "s3"))]
         actions = [action for action in self.key_map.actions if action.scope == "compare"]
         self.show_keys_of("Comparison", actions, legend=legend)
 

@@ -31,7 +31,7 @@ _LINES_OF_SYMBOL: Final = 4
 
 def column_names(width: int, looks: Looks) -> Strip:
     """Return the row with the column names of the list."""
-    quiet = looks.palette.rich("t3", "s0")
+    quiet = looks.palette.style("t3", "s0")
     score = "    score".ljust(_BAR_CELLS + 10) if width >= _SCORE_FROM else "    "
     return row(width, [(f"{score}file and symbols", quiet)], [("matches", quiet)], fill=quiet)
 

@@ -62,7 +62,7 @@ class ReplayHeader(Header):
         palette = self.looks.palette
         gap: Part = ("   ", self.style())
         parts: list[Part] = [
-            (" LIVE " if self.is_live else " REPLAY ", palette.rich("on-accent", "accent", bold=True))
+            (" LIVE " if self.is_live else " REPLAY ", palette.style("on-accent", "accent", bold=True))
         ]
         if self.broken_part:
             parts += [gap, (f"{self.broken_part} is incomplete", self.style("error"))]

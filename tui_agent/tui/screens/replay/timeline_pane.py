@@ -87,13 +87,13 @@ class TimelinePane(LinePane):
         state = self._state(line, width)
         drawn = [self._bars(line, room), self._marks(line, room), self._line_parts(line, room)]
         if height < FULL:
-            return [state, *(self._padded(parts, room) for parts in drawn)]
+            return [state, *(self._pad_row(parts, room) for parts in drawn)]
         under = row(width, [("  ", self.style()), *self._notice()], fill=self.style())
         drawn.append(self._times(line, room))
         return [
             state,
             under,
-            *(self._padded(parts, room) for parts in drawn),
+            *(self._pad_row(parts, room) for parts in drawn),
             blank_strip(width, self.style()),
         ]
 
@@ -183,7 +183,7 @@ class TimelinePane(LinePane):
         self._span = cells(left), room
         return row(width, [*left, *self._line_parts(line, room), *after], fill=self.style(), margin=0)
 
-    def _padded(self, parts: list[Part], room: int) -> Strip:
+    def _pad_row(self, parts: list[Part], room: int) -> Strip:
         return row(room + 4, [("  ", self.style()), *parts], fill=self.style())
 
     def _column(self, line: Timeline, room: int) -> int:

@@ -158,7 +158,7 @@ class SessionDetail:
             facts.line([*self._highlight(shown), (end, facts.style("t3"))])
 
     def _highlight(self, text: str, *, bold: bool = False) -> list[Part]:
-        highlighted = self._facts.looks.palette.rich("accent", "s1", bold=True, underline=True)
+        highlighted = self._facts.looks.palette.style("accent", "s1", bold=True, underline=True)
         return highlight(text, self._words, self._facts.style(bold=bold), highlighted)
 
     def _draw_hit(self, hit: Hit) -> None:

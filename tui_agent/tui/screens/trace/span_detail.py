@@ -48,7 +48,7 @@ def draw_span(facts: Facts, span: Span, view: TraceView, context: AppContext) ->
     output = clean(output_of(span, context)).strip("\n")
     if output.strip():
         facts.section("Output")
-        sunk = facts.looks.palette.rich("t2", "sunk")
+        sunk = facts.looks.palette.style("t2", "sunk")
         for piece in wrap(output, width - 5)[-OUTPUT_ROWS:]:
             facts.line([(f" {piece.ljust(width - 5)} ", sunk)])
     facts.gap()
