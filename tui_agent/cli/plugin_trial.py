@@ -25,10 +25,12 @@ from tui_agent.plugin_host.pane_client import PaneClient
 from tui_agent.plugin_host.pane_folds import FoldCursor, FoldWatch, draw_pane, load_panes
 from tui_agent.plugin_host.pane_messages import BLOCKS, PaneAnswer, PaneFault, PaneRequest
 from tui_agent.plugin_host.sample_arguments import sample_arguments
+from tui_agent.plugin_host.side_by_side import TimeLimitReached, run_side_by_side
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.store.log_repair import EVENTS_FILE
 
 TESTS_LIMIT_S = 300
+TOOL_LIMIT_S = 3.0
 OUTPUT_LINES = 15
 SIDE_WIDTH, PAGE_WIDTH = 38, 116
 """Widths in cells at which the blocks of a pane are drawn: the side panes, and a page."""
@@ -36,6 +38,17 @@ SIDE_WIDTH, PAGE_WIDTH = 38, 116
 
 def try_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:
     """Call a tool's `target` and `effects` with made-up arguments. Return faults and notes."""
+    [outcome] = run_side_by_side([partial(_call_tool, offered)], TOOL_LIMIT_S)
+    if isinstance(outcome.error, TimeLimitReached):
+        methods = {"target", "effects"} & {frame.name for frame in outcome.stack or ()}
+        label = f"`{' or '.join(sorted(methods))}` of the tool {offered.tool.spec.name}"
+        return (f"{label} did not end within {TOOL_LIMIT_S:g} s.",), ()
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value or ((), ())
+
+
+def _call_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:
     tool, spec = GuardedTool(offered.owner, offered.tool), offered.tool.spec
     schema = json_schema(spec.args)
     faults: list[str] = []

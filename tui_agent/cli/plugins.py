@@ -14,9 +14,11 @@ from tui_agent.config.layers import read_toml
 from tui_agent.config.user_file import save_plugin_names
 from tui_agent.errors import UsageError
 from tui_agent.plugin_host.check import check_plugin
+from tui_agent.plugin_host.crash_marks import CrashMarks
 from tui_agent.plugin_host.discover import FoundPlugin, discover, is_valid_name
+from tui_agent.plugin_host.loader import ENDED_THE_PROGRAM
 from tui_agent.plugin_host.places import plugin_places
-from tui_agent.wiring.plugins import plugin_host
+from tui_agent.wiring.plugins import crash_marks_folder, plugin_host
 
 EXAMPLES = """\
 examples:
@@ -67,6 +69,8 @@ def set_enabled(arguments: argparse.Namespace) -> int:
         disabled.append(name)
     save_plugin_names(path, "plugins_disabled", disabled)
     save_plugin_names(path, "plugins_enabled", enabled)
+    if arguments.on:
+        CrashMarks(crash_marks_folder(base)).clear(name)
     state = "on" if arguments.on else "off"
     say_result(
         {"name": name, "state": state, "path": str(path)},
@@ -85,7 +89,8 @@ def list_plugins(arguments: argparse.Namespace) -> int:
     for plugin in host.list_plugins():
         is_on = host.is_enabled(plugin)
         duplicate = f"Another plugin is already named {plugin.name}." if plugin.name in names else ""
-        fault = plugin.fault or duplicate
+        left_out = ENDED_THE_PROGRAM if host.is_left_out(plugin) else ""
+        fault = plugin.fault or duplicate or left_out
         if is_on:
             names.add(plugin.name)
         state = "off" if not is_on else "broken" if fault else "on"

@@ -1,13 +1,22 @@
 """Marks of plugins that are being loaded. After a crash, the next start sees which plugin ended the program.
 
-Invariant: a mark exists only while its plugin is being loaded, or after a process that died meanwhile.
+Invariant: a mark exists only while its plugin is being loaded, or after a process that died meanwhile. Plugins load at
+the same time, so a mark only makes a plugin suspect: a trial in a child process decides whether it is left out.
 """
 
 import json
 import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from tui_agent.plugin_host.discover import FoundPlugin
+
+TRIAL_ENDED = b"The trial has ended."
+"""The output of a trial whose plugin did not end the process."""
 
 
 class CrashMarks:
@@ -16,35 +25,75 @@ class CrashMarks:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
-    def has_crashed(self, name: str, files: str) -> bool:
-        """Return True if an ended process was loading the plugin `name` from these files (see `files_state`)."""
-        if self._folder is None:
+    def ends_the_program(self, found: FoundPlugin, files: str, limit_s: float) -> bool:
+        """Return True if loading the plugin from these files (see `files_state`) ends the process.
+
+        Only a suspect is tried, in a child process and for at most `limit_s` seconds. The answer is remembered.
+        """
+        if self.is_left_out(found.name, files):
+            return True
+        if not self.is_suspect(found.name, files) or not _crashes_in_trial(found, limit_s):
             return False
-        try:
-            content = json.loads((self._folder / name).read_bytes())
-            return content["files"] == files and not _is_running(content["pid"])
-        except (OSError, ValueError, KeyError, TypeError):  # no mark, or one that was cut
-            return False
+        self._write(found.name, files, is_left_out=True)
+        return True
+
+    def is_suspect(self, name: str, files: str) -> bool:
+        """Return True if an ended process was loading the plugin `name` from these files."""
+        mark = self._read(name)
+        return mark is not None and mark["files"] == files and not _is_running(mark["pid"])
+
+    def is_left_out(self, name: str, files: str) -> bool:
+        """Return True if a trial showed that loading the plugin `name` from these files ends the process."""
+        mark = self._read(name)
+        return mark is not None and mark["files"] == files and mark.get("is_left_out") is True
+
+    def clear(self, name: str) -> None:
+        """Remove the mark of a plugin, so that the next start loads it."""
+        if self._folder is not None:
+            with suppress(OSError):
+                (self._folder / name).unlink()
 
     @contextmanager
     def mark(self, name: str, files: str) -> Iterator[None]:
         """Mark the plugin as being loaded during the `with` block."""
-        if self._folder is None:
-            yield
-            return
-        path = self._folder / name
-        with suppress(OSError):  # a full or read-only disk must not stop the plugin
-            self._folder.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps({"pid": os.getpid(), "files": files}), encoding="utf-8")
+        self._write(name, files, is_left_out=False)
         try:
             yield
         finally:
-            with suppress(OSError):
-                path.unlink()
+            self.clear(name)
+
+    def _read(self, name: str) -> dict[str, object] | None:
+        if self._folder is None:
+            return None
+        try:
+            mark = json.loads((self._folder / name).read_bytes())
+            return mark if {"pid", "files"} <= mark.keys() else None
+        except (OSError, ValueError, AttributeError):  # no mark, or one that was cut
+            return None
+
+    def _write(self, name: str, files: str, *, is_left_out: bool) -> None:
+        if self._folder is None:
+            return
+        mark = {"pid": os.getpid(), "files": files, "is_left_out": is_left_out}
+        with suppress(OSError):  # a full or read-only disk must not stop the plugin
+            self._folder.mkdir(parents=True, exist_ok=True)
+            (self._folder / name).write_text(json.dumps(mark), encoding="utf-8")
 
 
-def _is_running(pid: int) -> bool:
-    if pid == os.getpid():
+def _crashes_in_trial(found: FoundPlugin, limit_s: float) -> bool:
+    """Return True if loading the plugin ends a child process. A trial that takes too long is not a crash."""
+    command = [sys.executable, "-P", "-m", "tui_agent.plugin_host.load_trial"]
+    try:
+        ran = subprocess.run(
+            command, input=pickle.dumps(found), capture_output=True, timeout=limit_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return not ran.stdout.endswith(TRIAL_ENDED)
+
+
+def _is_running(pid: object) -> bool:
+    if not isinstance(pid, int) or pid == os.getpid():
         return False
     try:
         os.kill(pid, 0)

@@ -35,6 +35,7 @@ from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginU
 
 LOAD_LIMIT_S = 10.0
 ENDED_THE_PROGRAM = "It ended the program while it was loaded, so it is left out until its files change."
+TRY_AGAIN = "To try it again: tui-agent plugins enable {}."
 STAYS_IN_USE = "The previous version stays in use."
 
 
@@ -79,7 +80,8 @@ class PluginHost:
 
     `disabled` plugins are listed but not imported. Plugins that are off by default are imported only if they are in
     `enabled`. Plugins are loaded at the same time, within `limit` seconds altogether; bundled plugins have no limit.
-    `marks` is a folder that remembers which plugin ended the program; that plugin is left out until its files change.
+    `marks` is a folder that remembers which plugin ended the program; that plugin is left out until its files change or
+    the user enables it again.
     """
 
     def __init__(
@@ -110,6 +112,14 @@ class PluginHost:
     def is_enabled(self, found: FoundPlugin) -> bool:
         """Return True if `load` would import the plugin."""
         return is_plugin_on(found, self._disabled, self._enabled)
+
+    def is_left_out(self, found: FoundPlugin) -> bool:
+        """Return True if the plugin is not loaded because it ended the program before."""
+        return found.path is not None and self._marks.is_left_out(found.name, files_state(found.path))
+
+    def try_loading(self, found: FoundPlugin) -> None:
+        """Load one plugin and drop the outcome, errors included."""
+        run_side_by_side([partial(self._register, found)], self._limit)
 
     def load(self) -> LoadedPlugins:
         """Load all enabled plugins. A later call reloads only plugins whose files have changed.
@@ -237,8 +247,8 @@ class PluginHost:
         return set(new)
 
     def _register_marked(self, found: FoundPlugin, files: str) -> _Registration:
-        if self._marks.has_crashed(found.name, files):
-            raise PluginError(ENDED_THE_PROGRAM)
+        if self._marks.ends_the_program(found, files, self._limit / 2):
+            raise PluginError(ENDED_THE_PROGRAM, hint=TRY_AGAIN.format(found.name))
         with self._marks.mark(found.name, files):
             return self._register(found)
 

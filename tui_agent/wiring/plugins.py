@@ -44,10 +44,14 @@ def load_external_plugins(base: StartupContext) -> LoadedPlugins:
 
 def plugin_host(base: StartupContext) -> PluginHost:
     """Return the host of all plugins that are not disabled. Nothing is loaded yet."""
-    marks = base.config.paths.cache_dir / "plugins_loading"
     places = replace(plugin_places(base.config, base.options), keys=base.keys)
     config = base.config
-    return PluginHost(places, config.plugins_disabled, config.plugins_enabled, marks=marks)
+    return PluginHost(places, config.plugins_disabled, config.plugins_enabled, marks=crash_marks_folder(base))
+
+
+def crash_marks_folder(base: StartupContext) -> Path:
+    """Return the folder that remembers which plugins were being loaded when the program ended."""
+    return base.config.paths.cache_dir / "plugins_loading"
 
 
 def agent_folders(host: PluginHost) -> list[Path]:

@@ -9,9 +9,14 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.conftest import Call, json_lines
+from tui_agent.cli import plugin_trial
 from tui_agent.cli.plugin_trial import try_panes
+from tui_agent.config.options import SessionOptions
 from tui_agent.plugin_host.check import check_plugin
+from tui_agent.plugin_host.modules import files_state
 from tui_agent.testing import PluginSession
+from tui_agent.wiring.plugins import plugin_host
+from tui_agent.wiring.startup_context import load_startup_context
 
 
 def test_a_new_plugin_passes_its_own_check_and_is_listed(call: Call, work: Path) -> None:
@@ -68,6 +73,28 @@ def test_a_check_tries_the_effects_of_each_tool(
     (work / "odd.py").write_text(EFFECTS.replace("EFFECTS", effects))
     ended, out, _ = call("plugins", "check", "odd.py")
     assert (ended, words in out) == (status, True), out
+
+
+def test_a_check_ends_and_names_effects_that_never_end(
+    call: Call, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugin_trial, "TOOL_LIMIT_S", 0.3)
+    loops = EFFECTS.replace("return EFFECTS", "\n        while True: pass")
+    (work / "odd.py").write_text(loops, encoding="utf-8")
+    status, out, _ = call("plugins", "check", "odd.py")
+    assert status == 1 and "`effects` of the tool odd did not end within 0.3 s." in out
+
+
+def test_a_plugin_that_ended_the_program_is_listed_and_can_be_enabled_again(call: Call, work: Path) -> None:
+    (work / "bad.py").write_text("import os\nos._exit(9)\n", encoding="utf-8")
+    options = ("--json", "--plugin-dir", str(work / "bad.py"))
+    marks = plugin_host(load_startup_context(SessionOptions(cwd=work)))._marks
+    files = files_state(work / "bad.py")
+    marks._write("bad", files, is_left_out=True)
+    listed = {line["name"]: line for line in json_lines(call("plugins", "list", *options)[1])}
+    assert "ended the program" in listed["bad"]["fault"]
+    assert call("plugins", "enable", "bad", *options)[0] == 0
+    assert not marks.is_left_out("bad", files)
 
 
 def test_a_check_runs_the_plugins_own_tests(call: Call, work: Path) -> None:

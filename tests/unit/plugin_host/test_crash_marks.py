@@ -30,10 +30,22 @@ def test_the_plugin_that_crashed_is_named_and_the_others_load(tmp_path: Path) ->
     assert died.returncode == 7
     for _ in range(2):  # also at the start after that
         loaded = load(plugins, marks)
-        assert loaded.loaded == ["fine"] and failure(loaded, "crasher") == ENDED_THE_PROGRAM
+        assert loaded.loaded == ["fine"] and ENDED_THE_PROGRAM in failure(loaded, "crasher")
     (crasher / "__init__.py").write_text(NOTHING, encoding="utf-8")
     assert load(plugins, marks).loaded == ["crasher", "fine"]
     assert list(marks.iterdir()) == []
+
+
+def test_a_plugin_that_was_loading_beside_the_one_that_crashed_is_not_left_out(tmp_path: Path) -> None:
+    plugins, marks = tmp_path / "plugins", tmp_path / "marks"
+    write(plugins, "slow", "import time\ntime.sleep(1)\n" + NOTHING)
+    write(plugins, "crasher", "import os, time\ntime.sleep(0.3)\nos._exit(0)\n")
+    subprocess.run([sys.executable, "-c", LOAD, str(plugins), str(marks)], check=True, timeout=60)
+    assert {mark.name for mark in marks.iterdir()} == {"slow", "crasher"}
+    loaded = load(plugins, marks)
+    assert loaded.loaded == ["slow"] and ENDED_THE_PROGRAM in failure(loaded, "crasher")
+    host = PluginHost(PluginPlaces(user=plugins, entry_points=False), marks=marks)
+    assert [found.name for found in host.list_plugins() if host.is_left_out(found)] == ["crasher"]
 
 
 def test_a_plugin_that_another_running_process_loads_is_not_suspected(tmp_path: Path) -> None:
@@ -44,7 +56,7 @@ def test_a_plugin_that_another_running_process_loads_is_not_suspected(tmp_path: 
     with host._marks.mark("fine", "state"):
         mark = marks / "fine"
         mark.write_text(mark.read_text().replace(str(os.getpid()), str(os.getppid())))
-        assert not host._marks.has_crashed("fine", "state")
+        assert not host._marks.is_suspect("fine", "state")
 
 
 def test_a_cut_mark_and_a_folder_that_cannot_be_written_stop_nothing(tmp_path: Path) -> None:

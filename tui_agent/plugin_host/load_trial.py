@@ -1,0 +1,25 @@
+"""Entry point of the child process that loads one suspect plugin, which arrives on standard input.
+
+Invariant: the process writes `TRIAL_ENDED` unless the plugin ends it.
+"""
+
+import pickle
+import sys
+from contextlib import redirect_stdout
+
+from tui_agent.plugin_host.crash_marks import TRIAL_ENDED
+from tui_agent.plugin_host.discover import PluginPlaces
+from tui_agent.plugin_host.loader import PluginHost
+
+
+def main() -> None:
+    """Load the plugin. Its errors are for the real load to report."""
+    found = pickle.load(sys.stdin.buffer)
+    sys.dont_write_bytecode = True
+    with redirect_stdout(sys.stderr):
+        PluginHost(PluginPlaces(entry_points=False)).try_loading(found)
+    sys.stdout.buffer.write(TRIAL_ENDED)
+
+
+if __name__ == "__main__":
+    main()
