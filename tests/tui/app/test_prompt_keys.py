@@ -571,3 +571,14 @@ async def test_a_second_message_sent_at_once_steers_and_is_not_refused() -> None
         await driven.type("three")
         await driven.press("enter")
         assert isinstance(driven.session.submitted[-1], SubmitPrompt)
+
+
+async def test_a_menu_that_does_not_hold_all_files_says_so(tmp_path: Path) -> None:
+    for number in range(60):
+        (tmp_path / f"file{number}.txt").touch()
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.set_root(tmp_path)
+        await driven.type("@")
+        await driven.until(lambda: "first 50 in 60 files" in driven.text())
+        await driven.type("file59")
+        await driven.until(lambda: "1 found in 60 files" in driven.text())

@@ -5,7 +5,7 @@ Invariant: all functions are pure. Candidates are sorted best first, and each ho
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from tui_agent.tui.actions import TYPED, Action
 from tui_agent.tui.panes.policy import DESCRIPTIONS
@@ -17,6 +17,8 @@ MAX_FILES_BEFORE_SYMBOLS = 5
 
 The names of these files contain the query. If no name does, one other file is listed.
 """
+MAX_FOUND: Final = 50
+"""Maximum number of files, folders and symbols in the menu."""
 _SCATTERED_SCORE = 100
 """Lowest score of a text that has the letters of the query in order, but not next to each other."""
 _ENDS_EARLY = re.compile(r"[\s@`<>|']|[.,;:!?)\]}]$")
@@ -167,7 +169,7 @@ def argument_candidates(
 
 
 def file_candidates(
-    query: str, paths: PathIndex | Iterable[str], symbols: Sequence[Symbol] = (), limit: int = 50
+    query: str, paths: PathIndex | Iterable[str], symbols: Sequence[Symbol] = (), limit: int = MAX_FOUND
 ) -> list[Candidate]:
     """Return at most `limit` files, folders and symbols that match the query, best match first.
 

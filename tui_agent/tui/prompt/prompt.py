@@ -22,6 +22,7 @@ from tui_agent.tui.prompt.argument_completion import ArgumentCompletion
 from tui_agent.tui.prompt.attachments import Picture
 from tui_agent.tui.prompt.completion import (
     AT_SIGN,
+    MAX_FOUND,
     Candidate,
     Token,
     argument_candidates,
@@ -193,7 +194,7 @@ class Prompt(Vertical):
             in_files = "" if has_resources else f" in {format_count(len(self.files.paths.files), 'file')}"
             note = {
                 "command": format_count(count, "command"),
-                "file": f"{count} found{in_files}",
+                "file": f"{count} found{in_files}" if count < MAX_FOUND else f"first {count}{in_files}",
                 "argument": f"{count} to choose from",
             }[self._token.kind]
         elif self._searching is not None:
