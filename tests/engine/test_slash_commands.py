@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.harness import Bench, EchoTool, Words, running, say
 from tui_agent.config.command_files import CommandFile, load_command_files
+from tui_agent.config.project_files import read_project_files
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.servers import McpServers
@@ -23,6 +24,7 @@ from tui_agent.protocol.events.command import CommandRan, OfferedCommand
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.messages import UserMessage
+from tui_agent.wiring.project_commands import CHANGED, ProjectCommand
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 
@@ -166,6 +168,20 @@ async def test_an_argument_adds_no_shell_command(arguments: str, first: str) -> 
     (only,) = answer.shell
     assert shlex.split(only) == ["cat", first]
     assert answer.prompt == f"Look at `{only}` (its output follows) and {arguments}."
+
+
+async def test_a_projects_command_that_changed_uses_the_trusted_text_and_says_so(tmp_path: Path) -> None:
+    file = tmp_path / ".tui_agent/commands/sumup.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("Sum up $1.")
+    trusted = read_project_files(tmp_path)
+    (command,) = load_command_files(tmp_path / "none", trusted)[1].commands
+    ours = ProjectCommand(command, trusted)
+    assert ours.offer.name == "sumup"
+    assert await ours.answer("a", SessionStateView()) == CommandAnswer("Sum up a.")
+    file.write_text("Sum up $1. extra")
+    changed = await ours.answer("a", SessionStateView())
+    assert changed.prompt == "Sum up a." and changed.display == (TextBlock(text=CHANGED),)
 
 
 async def test_a_denied_shell_command_does_not_run_and_the_agent_is_told(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.wiring.context import ContextComposition
 from tui_agent.wiring.hooks import build_hooks, build_listeners
 from tui_agent.wiring.plugins import agent_factories, build_tool_registry
+from tui_agent.wiring.project_commands import ProjectCommand
 from tui_agent.wiring.startup_context import StartupContext
 
 
@@ -90,8 +91,12 @@ class ExtensionBuilder:
         for owner, prompt in served.commands:
             owners[prompt.offer.name], commands[prompt.offer.name] = owner, prompt
         for files in self._files:
+            project = config.project if files.owner == "project" else None
             for command in files.commands:
-                owners[command.offer.name], commands[command.offer.name] = files.owner, command
+                owners[command.offer.name] = files.owner
+                commands[command.offer.name] = (
+                    command if project is None else ProjectCommand(command, project)
+                )
         items: dict[str, tuple[OfferedCommand, ...]] = {}
         for name, owner in owners.items():
             items[owner] = (*items.get(owner, ()), commands[name].offer)
