@@ -74,7 +74,7 @@ def _pytest(output: str) -> TestCounts:
 
 
 def _unittest(output: str) -> TestCounts:
-    ran = _last(r"^Ran (\d+) tests? in ", output)
+    ran = _last_number(r"^Ran (\d+) tests? in ", output)
     if ran is None:
         return TestCounts()
     ending = re.findall(r"^(?:OK|FAILED|NO TESTS RAN)\b.*$", output, re.MULTILINE)
@@ -152,11 +152,13 @@ def _summary_line(pattern: str, failure: str, output: str) -> TestCounts:
 
 
 def _node(output: str) -> TestCounts:
-    passed = _last(r"^(?:#|ℹ) pass (\d+)", output)
-    failed = _last(r"^(?:#|ℹ) fail (\d+)", output)
+    passed = _last_number(r"^(?:#|ℹ) pass (\d+)", output)
+    failed = _last_number(r"^(?:#|ℹ) fail (\d+)", output)
     if passed is None or failed is None:
         return TestCounts()
-    skipped = (_last(r"^(?:#|ℹ) skipped (\d+)", output) or 0) + (_last(r"^(?:#|ℹ) todo (\d+)", output) or 0)
+    skipped = (_last_number(r"^(?:#|ℹ) skipped (\d+)", output) or 0) + (
+        _last_number(r"^(?:#|ℹ) todo (\d+)", output) or 0
+    )
     names = re.findall(r"^ *(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?$", output, re.MULTILINE)
     return TestCounts(
         passed, failed, skipped, _limit_names([name for name in names if name != "failing tests:"])
@@ -164,14 +166,14 @@ def _node(output: str) -> TestCounts:
 
 
 def _mocha(output: str) -> TestCounts:
-    passed = _last(r"^ *(\d+) passing\b", output)
+    passed = _last_number(r"^ *(\d+) passing\b", output)
     if passed is None:
         return TestCounts()
     names = re.findall(r"^ +\d+\) (.+?):?$", output, re.MULTILINE)
     return TestCounts(
         passed,
-        _last(r"^ *(\d+) failing\b", output) or 0,
-        _last(r"^ *(\d+) pending\b", output) or 0,
+        _last_number(r"^ *(\d+) failing\b", output) or 0,
+        _last_number(r"^ *(\d+) pending\b", output) or 0,
         _limit_names(names),
     )
 
@@ -193,7 +195,7 @@ def _count_words(words: str, text: str) -> Counter[str]:
     return Counter({word: int(count) for count, word in re.findall(rf"(?<!\d)(\d++) ({words})\b", text)})
 
 
-def _last(pattern: str, output: str) -> int | None:
+def _last_number(pattern: str, output: str) -> int | None:
     matches = re.findall(pattern, output, re.MULTILINE)
     return int(matches[-1]) if matches else None
 

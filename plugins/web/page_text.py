@@ -69,7 +69,7 @@ def _read_html(page: Page) -> PageText:
         element.decompose()
     main = soup.find("main") or soup.find("article") or soup.body or soup
     for link in main.find_all("a", href=True):
-        link["href"] = _absolute(page.address, str(link["href"]))
+        link["href"] = _resolve_link(page.address, str(link["href"]))
     try:
         text = MarkdownConverter(heading_style=ATX, bullets="-", escape_underscores=False).convert_soup(main)
     except RecursionError:
@@ -77,7 +77,7 @@ def _read_html(page: Page) -> PageText:
     return PageText(title, _clean(text), True)
 
 
-def _absolute(address: str, link: str) -> str:
+def _resolve_link(address: str, link: str) -> str:
     try:
         return urljoin(address, link)
     except ValueError:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.architecture.source import Source, product
 
 PREPOSITIONS_AND_PRONOUNS = frozenset(
@@ -126,6 +128,58 @@ PARTICIPLES = frozenset(
         "written",
     ]
 )
+VERBS_AND_NOUNS_IN_ED = frozenset(["embed", "exceed", "feed", "need", "proceed", "seed", "speed"])
+ADJECTIVES = frozenset(
+    [
+        "absolute",
+        "available",
+        "between",
+        "blank",
+        "bound",
+        "broken",
+        "canonical",
+        "comparable",
+        "due",
+        "exclusive",
+        "final",
+        "findable",
+        "foreign",
+        "headless",
+        "hidden",
+        "inline",
+        "inner",
+        "inside",
+        "invalid",
+        "known",
+        "last",
+        "later",
+        "latest",
+        "linear",
+        "missing",
+        "nearest",
+        "own",
+        "plain",
+        "present",
+        "pretty",
+        "printable",
+        "provisional",
+        "ready",
+        "reducible",
+        "relative",
+        "rich",
+        "safe",
+        "small",
+        "steady",
+        "strongest",
+        "unknown",
+        "unproven",
+        "until",
+        "visible",
+        "writable",
+    ]
+)
+NAMED_BY_OTHERS = frozenset(["writable"])
+"""Names of methods that a protocol of the standard library requires. This set may only shrink."""
 NOUNS_IN_ING = frozenset(
     [
         "logging",
@@ -159,13 +213,28 @@ def is_bare(name: str) -> bool:
     return word in PREPOSITIONS_AND_PRONOUNS or word in PARTICIPLES or gerund
 
 
+def is_adjective(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return True if a function or class is named by one adjective or one participle in -ed.
+
+    A property may have such a name, and so may a message of Textual, e.g. `Submitted`.
+    """
+    word = node.name.strip("_").lower()
+    participle = word.endswith("ed") and word not in VERBS_AND_NOUNS_IN_ED and "_" not in word
+    if not (participle or word in ADJECTIVES) or word in NAMED_BY_OTHERS:
+        return False
+    if isinstance(node, ast.ClassDef):
+        is_phrase = any(letter.isupper() for letter in node.name.strip("_")[1:])
+        return not is_phrase and "Message" not in map(ast.unparse, node.bases)
+    return not any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
 def findings(source: Source) -> Iterator[str]:
     """Yield one line for each place that breaks the rule."""
     if is_bare(source.path.stem):
         yield f"{source.name} module"
     for node in source.nodes:
         named = isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if named and not node.name.startswith("__") and is_bare(node.name):
+        if named and not node.name.startswith("__") and (is_bare(node.name) or is_adjective(node)):
             yield f"{source.name} name {node.name}"
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
             docstring = ast.get_docstring(node) or ""
@@ -192,3 +261,22 @@ def test_the_rule_would_notice() -> None:
         "docstring told",
         "loop variable one",
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "noticed"),
+    [
+        ("def typed(): ...", True),
+        ("def pretty(): ...", True),
+        ("class Ranked: ...", True),
+        ("class Submitted(Message): ...", False),
+        ("class PluginFailed: ...", False),
+        ("@property\ndef failed(): ...", False),
+        ("def feed(): ...", False),
+        ("def merge_hits(): ...", False),
+    ],
+)
+def test_the_rule_notices_adjectives(code: str, noticed: bool) -> None:
+    node = ast.parse(code).body[0]
+    assert isinstance(node, ast.ClassDef | ast.FunctionDef)
+    assert is_adjective(node) is noticed

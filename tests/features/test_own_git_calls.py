@@ -61,7 +61,7 @@ def test_the_map_of_the_repository_with_its_history(hostile: Hostile, tmp_path: 
     assert "README.md" in mapped.map("readme", refresh=True).text
     mapped.close()
     kept = open_index(mapped.index, mapped.key)
-    assert kept.commits.known()
+    assert kept.commits.row_ids()
     kept.close()
     assert hostile.fired() == []
 

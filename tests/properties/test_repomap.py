@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
 from tui_agent.context.repomap.indexer import count_words, hashes_and_parts
-from tui_agent.context.repomap.languages import KNOWN, Languages, Ready
+from tui_agent.context.repomap.languages import KNOWN, Languages, LoadedLanguage
 from tui_agent.context.repomap.question_words import Query
 from tui_agent.context.repomap.repository_map import RepoMap
 from tui_agent.context.repomap.symbols import symbols_of
@@ -81,7 +81,7 @@ def test_any_bytes_have_symbols_within_the_file(suffix: str, data: bytes) -> Non
 class Whole(Languages):
     """Nothing is left out of what is parsed."""
 
-    def load_language(self, name: str) -> Ready | None:
+    def load_language(self, name: str) -> LoadedLanguage | None:
         found = super().load_language(name)
         return found and found._replace(idle=None)
 

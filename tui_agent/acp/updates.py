@@ -216,9 +216,9 @@ class UpdateTranslator:
 
     def _paths(self, arguments: JsonMap) -> list[str]:
         path = arguments.get("path")
-        return [self._absolute(path)] if isinstance(path, str) and path else []
+        return [self._resolve_path(path)] if isinstance(path, str) and path else []
 
-    def _absolute(self, path: str) -> str:
+    def _resolve_path(self, path: str) -> str:
         return str(PurePath(self.workspace, path))
 
     async def contents(self, blocks: Sequence[DisplayBlock]) -> list[CallContent]:
@@ -226,7 +226,7 @@ class UpdateTranslator:
         contents: list[CallContent] = []
         for block in blocks:
             if isinstance(block, DiffBlock):
-                path, diff = self._absolute(block.path), await self._read_text(block.diff)
+                path, diff = self._resolve_path(block.path), await self._read_text(block.diff)
                 contents += [_hunk_content(path, hunk) for hunk in split_hunks(diff)]
             elif text := await self._block_text(block):
                 contents.append(text_content(text))

@@ -246,8 +246,8 @@ def to_markdown(compared: Comparison) -> str:
 
 def _blocks(compared: Comparison) -> Iterator[str]:
     left, right = compared.left, compared.right
-    yield f"# {_inline(left.title or right.title or 'Two sessions')}: what if"
-    yield _inline("".join(describe_fork_point(compared.fork_point))) + "."
+    yield f"# {_escape_inline(left.title or right.title or 'Two sessions')}: what if"
+    yield _escape_inline("".join(describe_fork_point(compared.fork_point))) + "."
     head, *rest = [row for row in rows(compared) if any(row)]
     lines = [_row(*head), "|---|---|---|", *(_row(*row) for row in rest)]
     yield "\n".join(lines)
@@ -258,18 +258,18 @@ def _blocks(compared: Comparison) -> Iterator[str]:
         yield f"### {inline_code(strip_controls(file.path))}"
         sides = ((left, file.left, file.left_note), (right, file.right, file.right_note))
         for side, hunks, note in sides:
-            yield f"**{_inline(side.name)}**{'' if hunks else ': ' + (note or describe_missing(file, side))}"
+            yield f"**{_escape_inline(side.name)}**{'' if hunks else ': ' + (note or describe_missing(file, side))}"
             if hunks:
                 yield fence(strip_controls(hunks), "diff")
     yield "## Answers"
     for side in (left, right):
-        yield f"**{_inline(side.name)}**: {_inline(side.outcome.label)}"
+        yield f"**{_escape_inline(side.name)}**: {_escape_inline(side.outcome.label)}"
         yield quote(strip_controls(side.answer)) if side.answer else "(no answer)"
 
 
 def _row(label: str, left: str, right: str) -> str:
-    return f"| {_inline(label)} | {_inline(left)} | {_inline(right)} |"
+    return f"| {_escape_inline(label)} | {_escape_inline(left)} | {_escape_inline(right)} |"
 
 
-def _inline(text: str) -> str:
+def _escape_inline(text: str) -> str:
     return escape_inline(strip_controls(text))

@@ -40,14 +40,14 @@ def list_themes(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json_lines(as_json(theme, chosen) for theme in available.values())
         return 0
-    rows = [[name, _background(theme), theme.about] for name, theme in available.items()]
+    rows = [[name, _background_name(theme), theme.about] for name, theme in available.items()]
     table(rows, ["name", "background", "about"])
     for fault in faults:
         say(fault)
     return 0
 
 
-def _background(theme: ThemeFile) -> str:
+def _background_name(theme: ThemeFile) -> str:
     return ("dark" if theme.dark else "light") if theme.colors else "terminal"
 
 

@@ -97,15 +97,15 @@ def _parse(owner: str, files: Iterator[tuple[str, str, str | ConfigError]]) -> C
         first = next(iter(body.split("\n")), "").lstrip("# ")
         offer = OfferedCommand(
             name=name,
-            help=_printable(fields.get("description") or first)[:MAX_HELP_CHARS],
-            arguments=_printable(fields.get("argument-hint", ""))[:60],
+            help=_strip_unprintable(fields.get("description") or first)[:MAX_HELP_CHARS],
+            arguments=_strip_unprintable(fields.get("argument-hint", ""))[:60],
             source=source,
         )
         commands[name] = CommandFile(offer, body)
     return CommandFiles(owner, tuple(commands.values()), tuple(faults))
 
 
-def _printable(text: str) -> str:
+def _strip_unprintable(text: str) -> str:
     return "".join(filter(str.isprintable, " ".join(text.split())))
 
 

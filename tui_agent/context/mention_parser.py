@@ -103,7 +103,7 @@ def _at_mentions(text: str, fences: list[tuple[int, int]]) -> Iterator[tuple[int
             for reading in dict.fromkeys((plain, _strip_punctuation(plain), bare))
         ]
         readings += _with_lines(bare)
-        symbol = bare if _SYMBOL.fullmatch(bare) and not _inside(match.start(), fences) else ""
+        symbol = bare if _SYMBOL.fullmatch(bare) and not _is_inside(match.start(), fences) else ""
         yield (
             match.start(),
             MentionCandidate(bare, tuple(readings), symbol.removesuffix("()"), _is_path(bare)),
@@ -135,7 +135,7 @@ def _pasted_paths(
     count = 0
     for match in _PASTED.finditer(text):
         path = match["double"] or match["single"] or match["plain"].replace("\\ ", " ").rstrip(_TRAILING)
-        if not path.startswith(root) or len(path) == len(root) or _inside(match.start(), fences):
+        if not path.startswith(root) or len(path) == len(root) or _is_inside(match.start(), fences):
             continue
         after = text[match.end() : match.end() + 8]
         before = text[max(0, match.start() - 5) : match.start()]
@@ -171,5 +171,5 @@ def _is_path(bare: str) -> bool:
     return "/" in bare or name.rpartition(".")[2] in _COMMON
 
 
-def _inside(position: int, fences: list[tuple[int, int]]) -> bool:
+def _is_inside(position: int, fences: list[tuple[int, int]]) -> bool:
     return any(start <= position < end for start, end in fences)

@@ -165,10 +165,10 @@ def _user_skills(user: Path) -> Iterator[_Skill]:
         try:
             content = read_regular(folder / GUIDE, MAX_BYTES + 1)
         except FileNotFoundError:
-            yield _broken(folder.name, "user", str(folder), f"it has no {GUIDE}")
+            yield _broken_skill(folder.name, "user", str(folder), f"it has no {GUIDE}")
             continue
         except OSError as error:
-            yield _broken(folder.name, "user", str(folder), f"{GUIDE} cannot be read: {error.strerror}")
+            yield _broken_skill(folder.name, "user", str(folder), f"{GUIDE} cannot be read: {error.strerror}")
             continue
         fault = f"{GUIDE} is not a regular file" if content is None else ""
         yield _parse_skill(folder.name, "user", str(folder), content or b"", fault, folder=folder)
@@ -198,27 +198,29 @@ def _parse_skill(
     contents: Mapping[str, bytes] | None = None,
 ) -> _Skill:
     if fault:
-        return _broken(folder_name, origin, path, fault)
+        return _broken_skill(folder_name, origin, path, fault)
     if len(content) > MAX_BYTES:
-        return _broken(folder_name, origin, path, f"{GUIDE} is larger than {MAX_BYTES // 1000} KB")
+        return _broken_skill(folder_name, origin, path, f"{GUIDE} is larger than {MAX_BYTES // 1000} KB")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return _broken(folder_name, origin, path, f"{GUIDE} is not UTF-8 text")
+        return _broken_skill(folder_name, origin, path, f"{GUIDE} is not UTF-8 text")
     head, body, _ = split_front_matter(text)
     name = head.get("name", folder_name)
     if not head:
         has_start = text.lstrip().startswith("---")
         fault = "its front matter has no end: the line --- is missing"
         fault = fault if has_start else f"{GUIDE} does not start with --- and the skill's description"
-        return _broken(folder_name, origin, path, fault)
+        return _broken_skill(folder_name, origin, path, fault)
     if _NAME.fullmatch(name) is None:
-        return _broken(
+        return _broken_skill(
             folder_name, origin, path, f"its name {name[:40]!r} may contain only letters, digits, _ and -"
         )
     description = _strip_invisible(" ".join(head.get("description", "").split()))
     if not description:
-        return _broken(name, origin, path, "it has no description, so the model cannot know when to use it")
+        return _broken_skill(
+            name, origin, path, "it has no description, so the model cannot know when to use it"
+        )
     record = SkillRecord(
         name=name,
         description=description[:MAX_DESCRIPTION_CHARS],
@@ -240,7 +242,7 @@ def _strip_invisible(text: str) -> str:
     )
 
 
-def _broken(name: str, origin: str, path: str, fault: str) -> _Skill:
+def _broken_skill(name: str, origin: str, path: str, fault: str) -> _Skill:
     kind = "project" if origin == "project" else "user"
     return _Skill(
         SkillRecord(

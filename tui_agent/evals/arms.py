@@ -48,7 +48,7 @@ def ablation_arms(model: str, effort: Effort | None, without: Sequence[str]) -> 
     chosen = {"full": (), **{f"no_{name}": (name,) for name in without}} if without else ABLATIONS
     return _require_unique(
         [
-            Arm(name=_safe(name), model=model, effort=effort, without=left_out, context_mode="memory")
+            Arm(name=_to_file_name(name), model=model, effort=effort, without=left_out, context_mode="memory")
             for name, left_out in chosen.items()
         ]
     )
@@ -57,10 +57,10 @@ def ablation_arms(model: str, effort: Effort | None, without: Sequence[str]) -> 
 def _arm_name(agent: str, model: str, effort: Effort | None) -> str:
     model = model.rsplit("/", 1)[-1] if ":" in model and "/" in model else model
     base = "-".join(name for name in (agent, model) if name)
-    return _safe(f"{base}@{effort}" if effort else base)
+    return _to_file_name(f"{base}@{effort}" if effort else base)
 
 
-def _safe(name: str) -> str:
+def _to_file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9@._-]+", "-", name).strip("-.")[:80]
 
 

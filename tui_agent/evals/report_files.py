@@ -9,7 +9,7 @@ from typing import Final
 
 from tui_agent.evals.report import Group, Report
 from tui_agent.evals.report_sections import Code, Section, describe_group, format_interval, report_sections
-from tui_agent.export.html.markup import Safe, element, join
+from tui_agent.export.html.markup import SafeHtml, element, join
 from tui_agent.export.html.plain_page import html_table, plain_page
 from tui_agent.export.markdown import escape_inline, inline_code
 from tui_agent.protocol.unicode_text import clip_line, format_count, reveal_invisible
@@ -65,7 +65,7 @@ def to_html(report: Report) -> str:
     return plain_page(_title(report), _STYLE, element("p", _subtitle(report)), *body)
 
 
-def _html_cell(text: str) -> str | Safe:
+def _html_cell(text: str) -> str | SafeHtml:
     shown = reveal_invisible(text)
     return element("code", shown) if isinstance(text, Code) else shown
 
@@ -79,11 +79,11 @@ def _subtitle(report: Report) -> str:
     return f"{cells}, {format_count(len(report.arms), 'arm')}; {', '.join(run.path for run in report.runs)}"
 
 
-def _pass_rate_plot(report: Report) -> Safe:
+def _pass_rate_plot(report: Report) -> SafeHtml:
     return _plot([_pass_rate_row(group) for group in report.groups], "pass rates with 95 % intervals")
 
 
-def _pass_rate_row(group: Group) -> tuple[str, str, Sequence[Safe]]:
+def _pass_rate_row(group: Group) -> tuple[str, str, Sequence[SafeHtml]]:
     rate = group.passed
     marks = [_bar(0, 1, "whole")]
     if rate.low is not None and rate.high is not None:
@@ -93,7 +93,7 @@ def _pass_rate_row(group: Group) -> tuple[str, str, Sequence[Safe]]:
     return describe_group(group), f"{rate.successes}/{rate.total} ({format_interval(rate)})", marks
 
 
-def _token_plot(report: Report) -> Safe:
+def _token_plot(report: Report) -> SafeHtml:
     sums = {figure.name: figure.arms for figure in report.figures}
     rows = []
     totals = {
@@ -110,7 +110,7 @@ def _token_plot(report: Report) -> Safe:
     return _plot(rows, "tokens by arm: from the cache, other input, output")
 
 
-def _plot(rows: Sequence[tuple[str, str, Sequence[Safe]]], title: str) -> Safe:
+def _plot(rows: Sequence[tuple[str, str, Sequence[SafeHtml]]], title: str) -> SafeHtml:
     """Return a bar chart with a row for each (name, value, marks)."""
     lines = [element("text", title, x=0, y=14)]
     for number, (name, value, marks) in enumerate(rows, 1):
@@ -131,7 +131,7 @@ def _plot(rows: Sequence[tuple[str, str, Sequence[Safe]]], title: str) -> Safe:
     )
 
 
-def _bar(start: float, end: float, style: str) -> Safe:
+def _bar(start: float, end: float, style: str) -> SafeHtml:
     return element("rect", x=_x(start), y=5, width=round(_x(end) - _x(start), 1), height=16, class_=style)
 
 

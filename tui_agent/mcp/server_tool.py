@@ -63,7 +63,7 @@ class ServerTool:
 
     def target(self, args: JsonArguments) -> str:
         """Return a short text with the server, the tool and the arguments."""
-        values = ", ".join(f"{name}={_plain(value)}" for name, value in args.values.items())
+        values = ", ".join(f"{name}={_to_text(value)}" for name, value in args.values.items())
         return clip_line(reveal_invisible(f"{self._server} {self._remote.name} {values}"), 120)
 
     def effects(self, args: JsonArguments) -> tuple[Effect, ...]:
@@ -86,5 +86,5 @@ class ServerTool:
         return await self._call(self._remote.name, values, CallServices(ctx.progress, ctx.blobs, ctx.ask))
 
 
-def _plain(value: object) -> str:
+def _to_text(value: object) -> str:
     return value if isinstance(value, str) else to_json(value).decode()

@@ -176,7 +176,7 @@ class HostedSessions:
     async def latest_session_id(self) -> str | None:
         """Return the id of the newest session in the server's folder, or None if the folder has no sessions."""
         newest = next(reversed(self._sessions), None)
-        return newest or await to_thread.run_sync(_latest, self.options)
+        return newest or await to_thread.run_sync(_latest_session_id, self.options)
 
     async def exists(self, session_id: str) -> bool:
         """Return True if a session is open, stored or about to be created."""
@@ -190,7 +190,7 @@ class HostedSessions:
                 group.start_soon(hosted.session.aclose)
 
 
-def _latest(options: SessionOptions) -> str | None:
+def _latest_session_id(options: SessionOptions) -> str | None:
     return load_startup_context(options).store.latest_session_id(str(options.cwd))
 
 

@@ -57,7 +57,7 @@ def parse_task_tree(tree: object, source: str) -> TaskNode:
     seen: set[str] = set()
     for node in root.nodes():
         if node.id in seen:
-            raise _invalid(source, node.id, "another node has the same id")
+            raise _node_error(source, node.id, "another node has the same id")
         seen.add(node.id)
     return root
 
@@ -81,14 +81,14 @@ def _nest(rows: Sequence[object], source: str) -> Mapping[str, Any]:
         if not isinstance(row, dict) or not isinstance(row.get("id"), str):
             raise ConfigError(f"{source}, at {index}: it is not an object with an id.", hint=FORMAT_HINT)
         if row["id"] in nodes:
-            raise _invalid(source, row["id"], "another node has the same id")
+            raise _node_error(source, row["id"], "another node has the same id")
         given = row.get("children", [])
         nodes[row["id"]] = {**row, "children": list(given) if isinstance(given, list) else given}
         parents[row["id"]] = str(nodes[row["id"]].pop("parent", None) or "")
     roots = [name for name, parent in parents.items() if not parent]
     for name, parent in parents.items():
         if parent and parent not in nodes:
-            raise _invalid(source, name, f"its parent {parent!r} was not found")
+            raise _node_error(source, name, f"its parent {parent!r} was not found")
         if parent:
             nodes[parent]["children"].append(nodes[name])
     _require_no_circle(parents, source)
@@ -108,7 +108,7 @@ def _require_no_circle(parents: Mapping[str, str], source: str) -> None:
         while name and name not in checked:
             if name in path:
                 circle = [*list(path)[list(path).index(name) :], name]
-                raise _invalid(source, name, f"the parents form a circle: {' → '.join(circle)}")
+                raise _node_error(source, name, f"the parents form a circle: {' → '.join(circle)}")
             path[name] = None
             name = parents[name]
         checked |= path.keys()
@@ -127,5 +127,5 @@ def _check_size(tree: object, source: str) -> None:
         level = [child for children in found if isinstance(children, list) for child in children]
 
 
-def _invalid(source: str, node: str, reason: str) -> ConfigError:
+def _node_error(source: str, node: str, reason: str) -> ConfigError:
     return ConfigError(f"{source}, at node {node!r}: {reason}.", hint=FORMAT_HINT)

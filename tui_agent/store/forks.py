@@ -133,7 +133,7 @@ def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Relative:
+class FamilyMember:
     """A session that has a common ancestor with another session through forks.
 
     `origin` is the event at which it was forked, or None if it is not a fork.
@@ -143,7 +143,7 @@ class Relative:
     origin: Origin | None
 
 
-def find_family(folder: Path, folders: Iterable[Path]) -> tuple[Relative, ...]:
+def find_family(folder: Path, folders: Iterable[Path]) -> tuple[FamilyMember, ...]:
     """Return the session and its relatives among `folders`, parents before forks."""
     oldest = folder
     visited = {folder.name}
@@ -153,13 +153,13 @@ def find_family(folder: Path, folders: Iterable[Path]) -> tuple[Relative, ...]:
         visited.add(origin.parent)
         oldest = origin.folder
     forks = group_by_parent(folders)
-    relatives: dict[str, Relative] = {}
+    relatives: dict[str, FamilyMember] = {}
     pending = [oldest]
     while pending:
         current = pending.pop(0)
         if current.name not in relatives:
-            relatives[current.name] = Relative(current, read_origin(current))
+            relatives[current.name] = FamilyMember(current, read_origin(current))
             pending.extend(forks.get(current.name, []))
     if folder.name not in relatives:
-        relatives[folder.name] = Relative(folder, read_origin(folder))
+        relatives[folder.name] = FamilyMember(folder, read_origin(folder))
     return tuple(relatives.values())

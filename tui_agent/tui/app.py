@@ -84,9 +84,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.reshape()
         self.show_keys()
         (self.start or self.editor).focus()
-        self.call_after_refresh(self._painted)
+        self.call_after_refresh(self._finish_first_paint)
 
-    def _painted(self) -> None:
+    def _finish_first_paint(self) -> None:
         if self.handle is not None:
             self.handle.release()
         self.ask_background()

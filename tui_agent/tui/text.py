@@ -33,7 +33,7 @@ _UNSEEN = (
 _FLAG_LETTERS = {0x1F1E6 + index: letter for index, letter in enumerate(ascii_uppercase)}
 
 
-class _Foreign(NamedTuple):
+class _CleaningPatterns(NamedTuple):
     """The compiled regular expressions for cleaning a text that is not plain ASCII."""
 
     escape: re.Pattern[str]
@@ -45,9 +45,9 @@ class _Foreign(NamedTuple):
 
 
 @cache
-def _foreign() -> _Foreign:
+def _cleaning_patterns() -> _CleaningPatterns:
     """Compile the regular expressions on first use, because the first paint does not need them."""
-    return _Foreign(
+    return _CleaningPatterns(
         escape=re.compile(rf"{_STRING}|{_CSI}|\x1b[ -/]{{0,8}}+[0-Z\\^-~]?|\x1b"),
         line_break=re.compile(r"\r\n|\r|\u2028|\u2029|\x0b|\x0c"),
         remove=re.compile(rf"[\x00-\x08\x0e-\x1f\x7f-\x9f{_UNSEEN}]++"),
@@ -69,7 +69,7 @@ def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
         text = reveal_invisible(text)
     else:
         text = _remove_controls(text)
-        text = text if text.isascii() else _fix_widths(text, _foreign())
+        text = text if text.isascii() else _fix_widths(text, _cleaning_patterns())
     return expand_tabs(text, tab) if tab and "\t" in text else text
 
 
@@ -80,15 +80,15 @@ def clean_typed_text(text: str) -> str:
     text = _remove_controls(text)
     if text.isascii():
         return text
-    return _foreign().joiners.sub("", text).encode("utf-8", "replace").decode()
+    return _cleaning_patterns().joiners.sub("", text).encode("utf-8", "replace").decode()
 
 
 def _remove_controls(text: str) -> str:
-    find = _foreign()
+    find = _cleaning_patterns()
     return find.remove.sub("", find.line_break.sub("\n", find.escape.sub("", text)))
 
 
-def _fix_widths(text: str, find: _Foreign) -> str:
+def _fix_widths(text: str, find: _CleaningPatterns) -> str:
     text = find.joiners.sub("", find.emoji.sub("", text))
     if find.flags.search(text):
         text = text.translate(_FLAG_LETTERS)

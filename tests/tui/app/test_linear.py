@@ -38,12 +38,12 @@ from tui_agent.protocol.events.turn import (
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart, Usage
-from tui_agent.tui.linear.app import Linear, talk
+from tui_agent.tui.linear.app import LinePrinter, talk
 
 
-def told(name: str) -> tuple[Linear, list[str], FakeSession]:
+def told(name: str) -> tuple[LinePrinter, list[str], FakeSession]:
     session, said = FakeSession(golden(name)), list[str]()
-    linear = Linear(session, said.append)
+    linear = LinePrinter(session, said.append)
     for record in session.records:
         if isinstance(record, Envelope):
             linear.write_event(record)
@@ -220,7 +220,7 @@ def test_a_number_answers_a_question_for_a_text_and_its_options_are_typed() -> N
 
 async def test_an_answer_is_told_line_by_line_as_it_comes_and_once() -> None:
     session, said = FakeSession(golden("night_shift")), list[str]()
-    linear = Linear(session, said.append)
+    linear = LinePrinter(session, said.append)
     request = RequestId("req_new")
     answer = ModelResponded(
         request_id=request,
@@ -242,7 +242,7 @@ async def test_an_answer_is_told_line_by_line_as_it_comes_and_once() -> None:
 
 async def test_that_the_map_is_not_there_yet_is_said_once() -> None:
     session, said = FakeSession(golden("night_shift")), list[str]()
-    linear = Linear(session, said.append)
+    linear = LinePrinter(session, said.append)
     late = RepomapBuilt(files=0, skipped=0, partial=True, duration_ms=3_000, delay_reason="not there")
     given = RepomapUsed(query="", tokens=1, files=("a.py",), injected=True, text="a.py")
     for event in (late, late, given, late):

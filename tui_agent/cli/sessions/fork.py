@@ -160,7 +160,7 @@ def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFor
     )
     if request.change.model or request.change.reasoning_effort:
         _check_model(base, home, request)
-    worktree, folder = _absolute(arguments.worktree), _absolute(arguments.folder)
+    worktree, folder = _resolve_path(arguments.worktree), _resolve_path(arguments.folder)
     has_own_folder = not (worktree or folder or arguments.here)
     own_folder = store.folder(child) / OWN_WORKSPACE if has_own_folder else None
     try:
@@ -190,7 +190,7 @@ def _check_model(base: StartupContext, parent: Path, request: ForkStart) -> None
     factory.resolve(change.model or settings.model.profile, base_url, effort)
 
 
-def _absolute(path: Path | None) -> Path | None:
+def _resolve_path(path: Path | None) -> Path | None:
     return None if path is None else path.expanduser().resolve()
 
 

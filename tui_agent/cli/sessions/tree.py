@@ -16,7 +16,7 @@ from tui_agent.folds.text.labels import fork_changes
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionForked
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.store.forks import Relative, find_family
+from tui_agent.store.forks import FamilyMember, find_family
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_chunks import read_first_line
 from tui_agent.store.log_line import decode_line
@@ -56,7 +56,7 @@ def show_tree(arguments: argparse.Namespace) -> int:
 class Member:
     """A session in the tree of related sessions, with its branches."""
 
-    relative: Relative
+    relative: FamilyMember
     summary: SessionSummary
     view: TreeView
     changed: tuple[str, ...]
@@ -178,7 +178,7 @@ def _is_shown(member: Member, index: int, forks: Mapping[tuple[str, int], list[M
     return member.view.is_worth_showing(index)
 
 
-def _load_member(relative: Relative) -> Member | None:
+def _load_member(relative: FamilyMember) -> Member | None:
     summary = summarise_session(relative.folder)
     if summary is None:
         return None

@@ -37,7 +37,7 @@ def refresh(index_file: IndexFile, root: Path) -> None:
     if listed is None:
         return
     wanted = listed.decode("ascii", "replace").split()
-    known = index_file.commits.known()
+    known = index_file.commits.row_ids()
     new = [sha for sha in wanted if sha not in known]
     commits = read_commits(root, new) if new else []
     with index_file.transaction():

@@ -45,7 +45,7 @@ class Commits:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def known(self) -> dict[str, int]:
+    def row_ids(self) -> dict[str, int]:
         """Return the row id of each stored commit by the commit's hash."""
         return dict(self._db.execute("SELECT sha, id FROM commits"))
 

@@ -56,7 +56,7 @@ class BuiltinTable(NamedTuple):
     by_file_name: Mapping[str, str]
 
 
-class Ready(NamedTuple):
+class LoadedLanguage(NamedTuple):
     """A language with its loaded parser and query. For `max_bytes` and `ascii`, see `BuiltinLanguage`.
 
     `idle` is a pattern. The text in its first group contains no symbol and need not be parsed.
@@ -109,7 +109,7 @@ class Languages:
         self.added = tuple(added)
         self._added = {language.name: language for language in added}
         self._suffixes = {suffix.lower(): language.name for language in added for suffix in language.suffixes}
-        self._ready: dict[str, Ready | None] = {}
+        self._ready: dict[str, LoadedLanguage | None] = {}
         self._patterns: dict[str, Patterns] = {}
 
     def language_of(self, path: str, head: bytes = b"") -> str:
@@ -127,7 +127,7 @@ class Languages:
             return next((name for sign, name in _FIRST_LINES if sign in line), "")
         return ""
 
-    def load_language(self, name: str) -> Ready | None:
+    def load_language(self, name: str) -> LoadedLanguage | None:
         """Return a language's parser and query. Return None if the language's grammar is not available."""
         language = self._added.get(name)
         if language is None:
@@ -196,7 +196,7 @@ def _read_language(name: str, fields: Mapping[str, Any]) -> BuiltinLanguage:
 
 
 @cache
-def _load_builtin(name: str) -> Ready | None:
+def _load_builtin(name: str) -> LoadedLanguage | None:
     language = builtin_table().languages.get(name)
     if language is None or not language.grammar:
         return None
@@ -210,7 +210,7 @@ def _load_builtin(name: str) -> Ready | None:
     return ready._replace(max_bytes=language.max_bytes, ascii=language.ascii, idle=idle)
 
 
-def _load_added(language: MapLanguage) -> Ready | None:
+def _load_added(language: MapLanguage) -> LoadedLanguage | None:
     """Load the grammar of a language that a plugin added.
 
     Returns None if the grammar is for another version of tree-sitter, or if the query does not fit the grammar.
@@ -225,11 +225,11 @@ def _load_added(language: MapLanguage) -> Ready | None:
         return None
 
 
-def _make_ready(grammar: object, query: str) -> Ready:
+def _make_ready(grammar: object, query: str) -> LoadedLanguage:
     from tree_sitter import Language, Parser, Query, QueryCursor  # noqa: PLC0415 - slow; needed only for parsing
 
     language = Language(grammar)
-    return Ready(Parser(language), QueryCursor(Query(language, query)))
+    return LoadedLanguage(Parser(language), QueryCursor(Query(language, query)))
 
 
 def _is_installed(module: str) -> bool:

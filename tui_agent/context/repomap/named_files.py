@@ -84,18 +84,18 @@ def _files_of_code_names(text: str, alike: Alike) -> Iterator[list[NamedFile]]:
     for word in islice(dict.fromkeys(find_words(text)), MAX_WORDS):
         match = _FIRST_PART.match(word)
         if match is not None and match.end() < len(word):
-            plain = _plain(word)
+            plain = _normalize_name(word)
             paths = [
                 path
                 for first in dict.fromkeys((plain, match[0].lower()))
                 for path in alike(first)
-                if _plain(_stem(_base(path))) == plain and not kind_of(path)
+                if _normalize_name(_stem(_base(path))) == plain and not kind_of(path)
             ]
             if 0 < len(paths) <= MOST_ALIKE:
                 yield [NamedFile(path) for path in paths]
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 

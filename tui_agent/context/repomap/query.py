@@ -111,7 +111,7 @@ def from_index(index: Snapshot, listing: FileList, texts: TextCache, ask: Ask) -
     rest = [path for path in index.visible_paths(listing.entries) if path not in ranked]
     skipped = Counter(listing.skipped)
     skipped.update(index.skipped)
-    return Basis(order, _visible(rest, ask), dict(skipped), index.symbols)
+    return Basis(order, _drop_hidden(rest, ask), dict(skipped), index.symbols)
 
 
 def _mentioned_first(
@@ -163,7 +163,7 @@ def from_scan(
         ]
         listed |= {file.path for file in order}
     rest = [entry.path for entry in listing.entries if entry.path not in listed]
-    return Basis(order, _visible(rest, ask), skipped, parse_symbols)
+    return Basis(order, _drop_hidden(rest, ask), skipped, parse_symbols)
 
 
 def _skip_binary(order: list[FileScore], root: str, room: int, skipped: Counter[str]) -> list[FileScore]:
@@ -211,7 +211,7 @@ def _symbol_parser(root: str, known: Languages, cleaner: Cleaner) -> Callable[[s
     return lambda path: symbols_of(path, read(f"{root}/{path}").data, known, cleaner=cleaner)[1]
 
 
-def _visible(paths: Sequence[str], ask: Ask) -> list[str]:
+def _drop_hidden(paths: Sequence[str], ask: Ask) -> list[str]:
     return [path for path in paths if path not in ask.hidden] if ask.hidden else list(paths)
 
 

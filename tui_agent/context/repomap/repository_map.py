@@ -133,7 +133,7 @@ class RepoMap:
                 self._index.require_sound()
             listing = self._list_files(rescan=refresh)
             complete = self._update_index(listing, refresh=refresh)
-            pinned_paths, hidden_paths = map(self._relative, pinned), map(self._relative, hidden)
+            pinned_paths, hidden_paths = map(self._relative_path, pinned), map(self._relative_path, hidden)
             key = (
                 query or "",
                 max_tokens,
@@ -157,7 +157,7 @@ class RepoMap:
             self._answers_state = (listing, self._index.snapshot)
             return answer
 
-    def _relative(self, path: str) -> str:
+    def _relative_path(self, path: str) -> str:
         """Return the path relative to the repository's root, e.g. `a.py` for `./a.py` or for an absolute path."""
         return os.path.relpath(path, self.root) if path.startswith("/") else os.path.normpath(path)
 

@@ -9,7 +9,7 @@ from itertools import accumulate
 from operator import methodcaller
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_agent.context.repomap.languages import KNOWN, Languages, Patterns, Ready
+from tui_agent.context.repomap.languages import KNOWN, Languages, LoadedLanguage, Patterns
 from tui_agent.context.repomap.redacted_text import PLAIN, Cleaner
 from tui_agent.context.repomap.views import Symbol
 
@@ -58,7 +58,7 @@ def symbols_of(
     return language, _build_symbols(definitions, data, cleaner)
 
 
-def _parse_definitions(known: Ready | None, data: bytes) -> list[_Found] | None:
+def _parse_definitions(known: LoadedLanguage | None, data: bytes) -> list[_Found] | None:
     if known is None or 0 < known.max_bytes < len(data) or too_deep(data):
         return None
     tree = _parse_tree(known, data)
@@ -73,7 +73,7 @@ def _parse_definitions(known: Ready | None, data: bytes) -> list[_Found] | None:
     return sorted(definitions.values())
 
 
-def _parse_tree(known: Ready, data: bytes) -> "Tree":
+def _parse_tree(known: LoadedLanguage, data: bytes) -> "Tree":
     """Return the syntax tree of `data`.
 
     Parts that cannot define a symbol are replaced by spaces first, which saves a quarter of the time. If this causes

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tui_agent.export.export_content import ExportedChange, Texts
-from tui_agent.export.html.markup import Child, Safe, element, join
+from tui_agent.export.html.markup import Child, SafeHtml, element, join
 from tui_agent.export.html.prose import markdown_html
 from tui_agent.export.labels import AUTHORS, block_text
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, ImageBlock, MarkdownBlock, TableBlock
@@ -22,7 +22,7 @@ PICTURE_BYTES = 4_000_000
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
-def block_html(shown: DisplayBlock, texts: Texts) -> Safe:
+def block_html(shown: DisplayBlock, texts: Texts) -> SafeHtml:
     """Return one block of a tool's result as HTML."""
     match shown:
         case DiffBlock(path=path, diff=text, added=added, removed=removed):
@@ -37,11 +37,11 @@ def block_html(shown: DisplayBlock, texts: Texts) -> Safe:
             return output_html(block_text(shown, texts))
 
 
-def output_html(text: str) -> Safe:
+def output_html(text: str) -> SafeHtml:
     """Return a program's output as HTML: its last lines, with the earlier lines folded before them."""
     text = text.rstrip()
     if not text:
-        return Safe("")
+        return SafeHtml("")
     if len(text) > MAX_OUTPUT_CHARS:
         half = MAX_OUTPUT_CHARS // 2
         text = f"{text[:half]}\n… {len(text) - MAX_OUTPUT_CHARS:,} characters left out …\n{text[-half:]}"
@@ -58,7 +58,7 @@ def output_html(text: str) -> Safe:
     return join(folded, element("pre", "\n".join(last), class_="out"))
 
 
-def change_html(changed: ExportedChange) -> Safe:
+def change_html(changed: ExportedChange) -> SafeHtml:
     """Return a changed file and its diff as HTML."""
     author = AUTHORS.get(changed.author, changed.author)
     if not changed.diff:
@@ -73,14 +73,14 @@ def change_html(changed: ExportedChange) -> Safe:
     return diff_html(changed.path, changed.diff, summary)
 
 
-def line_counts_html(added: int, removed: int) -> Safe:
+def line_counts_html(added: int, removed: int) -> SafeHtml:
     """Return the numbers of added and removed lines as HTML."""
     return join(
-        element("i", f"+{added}", class_="plus"), Safe(" "), element("i", f"−{removed}", class_="minus")
+        element("i", f"+{added}", class_="plus"), SafeHtml(" "), element("i", f"−{removed}", class_="minus")
     )
 
 
-def diff_html(path: str, text: str, summary: Child = None) -> Safe:
+def diff_html(path: str, text: str, summary: Child = None) -> SafeHtml:
     """Return the hunks of one file's diff as HTML, with line numbers; lines after the first `DIFF_ROWS` are folded.
 
     The head shows `path` and `summary`; without a `path` there is no head.
@@ -98,7 +98,7 @@ def diff_html(path: str, text: str, summary: Child = None) -> Safe:
     return element("figure", head, body if rows else None, folded if rest else None, class_="diff")
 
 
-def _diff_rows(text: str) -> Iterator[Safe]:
+def _diff_rows(text: str) -> Iterator[SafeHtml]:
     old = new = 0
     first = True
     for line in text.rstrip("\n").split("\n") if text else []:
@@ -121,13 +121,13 @@ def _diff_rows(text: str) -> Iterator[Safe]:
         first = False
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], texts: Texts) -> Safe:
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], texts: Texts) -> SafeHtml:
     head = element("tr", *(element("th", texts.clean_text(name)) for name in columns))
     body = (element("tr", *(element("td", texts.clean_text(cell)) for cell in row)) for row in rows)
     return element("div", element("table", element("thead", head), element("tbody", *body)), class_="prose")
 
 
-def picture_html(kind: str, digest: str, name: str, texts: Texts) -> Safe:
+def picture_html(kind: str, digest: str, name: str, texts: Texts) -> SafeHtml:
     """Return an embedded picture as HTML, or only its name if its type is not supported, or it is missing or too large."""
     data = texts.image(digest)
     if data is None or len(data) > PICTURE_BYTES or not kind or image_type(data) != kind:

@@ -1,23 +1,23 @@
 """The only source of HTML markup for the page.
 
-Invariant: a plain string is always escaped; only `Safe` is inserted unchanged.
+Invariant: a plain string is always escaped; only `SafeHtml` is inserted unchanged.
 """
 
 from html import escape
 from typing import TypeAlias
 
 
-class Safe(str):
+class SafeHtml(str):
     """HTML that this package created, and that therefore needs no escaping."""
 
     __slots__ = ()
 
 
-Child: TypeAlias = str | Safe | None
+Child: TypeAlias = str | SafeHtml | None
 _VOID = frozenset(("br", "hr", "img", "input", "meta", "link"))
 
 
-def element(tag: str, *children: Child, **attributes: str | float | bool | None) -> Safe:
+def element(tag: str, *children: Child, **attributes: str | float | bool | None) -> SafeHtml:
     """Return an HTML element with the given attributes; attributes that are None or False are left out.
 
     `class_` means `class`, `data_kind` means `data-kind`.
@@ -29,12 +29,12 @@ def element(tag: str, *children: Child, **attributes: str | float | bool | None)
         name = name.rstrip("_").replace("_", "-")
         parts.append(name if value is True else f'{name}="{escape(str(value))}"')
     if tag in _VOID:
-        return Safe(f"<{' '.join(parts)}>")
-    return Safe(f"<{' '.join(parts)}>{join(*children)}</{tag}>")
+        return SafeHtml(f"<{' '.join(parts)}>")
+    return SafeHtml(f"<{' '.join(parts)}>{join(*children)}</{tag}>")
 
 
-def join(*children: Child, between: str = "") -> Safe:
-    """Join children of an HTML element. They are escaped unless they are `Safe`."""
-    return Safe(
-        between.join(child if isinstance(child, Safe) else escape(child) for child in children if child)
+def join(*children: Child, between: str = "") -> SafeHtml:
+    """Join children of an HTML element. They are escaped unless they are `SafeHtml`."""
+    return SafeHtml(
+        between.join(child if isinstance(child, SafeHtml) else escape(child) for child in children if child)
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from tui_agent import __version__
 from tui_agent.export.export_content import ExportContent
 from tui_agent.export.html.blocks import line_counts_html
-from tui_agent.export.html.markup import Safe, element, join
+from tui_agent.export.html.markup import SafeHtml, element, join
 from tui_agent.export.html.rows import Row, build_rows
 from tui_agent.export.labels import header_rows
 from tui_agent.folds.transcript.entries import TurnEntry, UserEntry
@@ -45,7 +45,7 @@ def to_html(story: ExportContent) -> str:
         element("meta", name="generator", content=f"tui-agent {__version__}"),
         element("title", f"{_title(story)} · tui-agent"),
         element("link", rel="icon", href="data:,"),
-        element("style", Safe(style)),
+        element("style", SafeHtml(style)),
     )
     body = element(
         "body",
@@ -53,7 +53,7 @@ def to_html(story: ExportContent) -> str:
         _bar(page_rows),
         element("div", _log(page_rows), _side(story, page_rows), class_="columns"),
         _scrubber(page_rows, story),
-        element("script", Safe(script)),
+        element("script", SafeHtml(script)),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
@@ -70,12 +70,12 @@ def _title(story: ExportContent) -> str:
     return clip_line(story.title, TITLE_CHARS) or "A session"
 
 
-def _head(story: ExportContent) -> Safe:
+def _head(story: ExportContent) -> SafeHtml:
     pairs = [element("div", element("dt", name), element("dd", value)) for name, value in header_rows(story)]
     return element("header", element("h1", _title(story)), element("dl", *pairs), class_="head")
 
 
-def _bar(page_rows: Sequence[Row]) -> Safe:
+def _bar(page_rows: Sequence[Row]) -> SafeHtml:
     sums = {tag: sum(tag in row.tags for row in page_rows) for tag in FILTERS}
     chips = [
         element(
@@ -102,7 +102,7 @@ def _bar(page_rows: Sequence[Row]) -> Safe:
     )
 
 
-def _log(page_rows: Sequence[Row]) -> Safe:
+def _log(page_rows: Sequence[Row]) -> SafeHtml:
     articles = []
     turn = 0
     for number, row in enumerate(page_rows):
@@ -129,7 +129,7 @@ def _height(row: Row) -> str:
     return " h3" if row.weight > 600 else " h2" if row.weight > 160 else ""
 
 
-def _side(story: ExportContent, page_rows: Sequence[Row]) -> Safe:
+def _side(story: ExportContent, page_rows: Sequence[Row]) -> SafeHtml:
     return element(
         "aside",
         element("h2", "Turns"),
@@ -139,7 +139,7 @@ def _side(story: ExportContent, page_rows: Sequence[Row]) -> Safe:
     )
 
 
-def _turns(story: ExportContent, page_rows: Sequence[Row]) -> list[Safe]:
+def _turns(story: ExportContent, page_rows: Sequence[Row]) -> list[SafeHtml]:
     ends = {entry.turn: entry for entry in story.entries if isinstance(entry, TurnEntry)}
     messages: dict[int, str] = {}
     for entry in story.entries:
@@ -161,7 +161,7 @@ def _turns(story: ExportContent, page_rows: Sequence[Row]) -> list[Safe]:
     return items
 
 
-def _files(story: ExportContent, page_rows: Sequence[Row]) -> list[Safe]:
+def _files(story: ExportContent, page_rows: Sequence[Row]) -> list[SafeHtml]:
     if not story.files:
         return []
     row_numbers = {path: number for number, row in reversed(list(enumerate(page_rows))) for path in row.paths}
@@ -175,7 +175,7 @@ def _files(story: ExportContent, page_rows: Sequence[Row]) -> list[Safe]:
     return [element("h2", format_count(len(story.files), "file")), element("ul", *items)]
 
 
-def _scrubber(page_rows: Sequence[Row], story: ExportContent) -> Safe:
+def _scrubber(page_rows: Sequence[Row], story: ExportContent) -> SafeHtml:
     bars = []
     for number, row in enumerate(page_rows):
         height = min(TICK_ROOM, 3 + round(2.2 * math.log2(1 + row.weight / 12)))

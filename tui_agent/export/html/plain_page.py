@@ -6,7 +6,7 @@ Invariant: a page needs no network and runs no script.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from tui_agent.export.html.markup import Child, Safe, element
+from tui_agent.export.html.markup import Child, SafeHtml, element
 
 COLOURS: Final = """\
 :root { color-scheme: light dark; --text: #1d2126; --dim: #5d6570; --line: #0b57b8; --area: #dfe9f7; --rule: #d8d4ca; }
@@ -35,13 +35,13 @@ def plain_page(title: str, style: str, *body: Child) -> str:
         ),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", title),
-        element("style", Safe(COLOURS + style + _PAGE_STYLE)),
+        element("style", SafeHtml(COLOURS + style + _PAGE_STYLE)),
     )
     page = element("html", head, element("body", element("h1", title), *body), lang="en")
     return f"<!doctype html>\n{page}\n"
 
 
-def html_table(head: Sequence[str], rows: Iterable[Sequence[Child]]) -> Safe:
+def html_table(head: Sequence[str], rows: Iterable[Sequence[Child]]) -> SafeHtml:
     """Return an HTML table."""
     return element(
         "table",

@@ -10,7 +10,7 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tui_agent.export.html.markup import Safe
+from tui_agent.export.html.markup import SafeHtml
 
 _WEB = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 
@@ -23,7 +23,7 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def markdown_html(text: str) -> Safe:
+def markdown_html(text: str) -> SafeHtml:
     """Convert a model's Markdown to HTML."""
     parser = _parser()
     tokens = parser.parse(text)
@@ -31,7 +31,7 @@ def markdown_html(text: str) -> Safe:
         _restrict_token(token)
         for child in token.children or []:
             _restrict_token(child)
-    return Safe(parser.renderer.render(tokens, parser.options, {}))
+    return SafeHtml(parser.renderer.render(tokens, parser.options, {}))
 
 
 def _restrict_token(token: Token) -> None:

@@ -13,7 +13,7 @@ from tui_agent.export.html.blocks import (
     output_html,
     picture_html,
 )
-from tui_agent.export.html.markup import Child, Safe, element, join
+from tui_agent.export.html.markup import Child, SafeHtml, element, join
 from tui_agent.export.html.prose import markdown_html
 from tui_agent.export.labels import (
     MESSAGE_STATES,
@@ -48,7 +48,7 @@ class Row(NamedTuple):
     tags: tuple[str, ...]
     at: float
     turn: int
-    body: Safe
+    body: SafeHtml
     weight: int
     paths: tuple[str, ...] = ()
 
@@ -83,7 +83,9 @@ def _entry_row(entry: Entry, story: ExportContent) -> Row | None:
             return _turn_end_row(entry, story)
 
 
-def _build_row(entry: Entry, kind: str, tags: tuple[str, ...], body: Safe, weight: int, *paths: str) -> Row:
+def _build_row(
+    entry: Entry, kind: str, tags: tuple[str, ...], body: SafeHtml, weight: int, *paths: str
+) -> Row:
     return Row(kind, tags, entry.time, entry.turn, body, weight, paths)
 
 
@@ -172,7 +174,7 @@ def _only_diff(entry: ToolEntry, target: str) -> DiffBlock | None:
 
 def _row_line(
     symbol: str, verb: str, target: str, outcome: Child, duration_text: str, *, bad: bool = False
-) -> Safe:
+) -> SafeHtml:
     return element(
         "div",
         element("span", symbol, class_="sym bad" if bad else "sym ok" if symbol == "✓" else "sym"),
@@ -221,7 +223,7 @@ def _turn_end_row(entry: TurnEntry, story: ExportContent) -> Row:
     )
 
 
-def _time_element(at: float) -> Safe:
+def _time_element(at: float) -> SafeHtml:
     local_time = datetime.fromtimestamp(at).astimezone()
     return element(
         "time",

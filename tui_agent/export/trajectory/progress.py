@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tui_agent.errors import UsageError
-from tui_agent.export.html.markup import Safe, element, join
+from tui_agent.export.html.markup import SafeHtml, element, join
 from tui_agent.export.html.plain_page import COLOURS, html_table, plain_page
 from tui_agent.export.trajectory.records import AgentTrace, EnvoiCall
 from tui_agent.fast_dataclass import dataclass
@@ -150,7 +150,7 @@ def to_page(trace: AgentTrace) -> str:
     )
 
 
-def _svg(trace: AgentTrace, *, is_document: bool) -> Safe:
+def _svg(trace: AgentTrace, *, is_document: bool) -> SafeHtml:
     points = find_progress(trace)
     last_part = max((part.part for part in trace.parts), default=0)
     highest = max(1, *(point.total for point in points), 1)
@@ -181,7 +181,7 @@ def _svg(trace: AgentTrace, *, is_document: bool) -> Safe:
     ]
     return element(
         "svg",
-        element("style", Safe(COLOURS + _STYLE)) if is_document else None,
+        element("style", SafeHtml(COLOURS + _STYLE)) if is_document else None,
         element("path", class_="total", d=f"{total_line} V{y(0)} Z"),
         element("path", class_="axis", d=f"M{x(0)} {y(0)} H{x(last_part)}"),
         element("path", class_="passed", d=line([(point.part, point.passed) for point in points])),

@@ -130,9 +130,9 @@ class CommandJudge:
             why = f"policy {self.facts.policy} allows only commands that are proven to only read: {line.refusal}"
             yield Judgement("deny", f"{self.facts.policy}.unproven", why)
         else:
-            yield replace(self._unproven(line.refusal), not_understood=True)
+            yield replace(self._ask_unproven(line.refusal), not_understood=True)
 
-    def _unproven(self, reason: str) -> Judgement:
+    def _ask_unproven(self, reason: str) -> Judgement:
         policy = self.facts.policy
         return Judgement("ask", f"{policy}.unproven", reason, UNPROVEN, default_no=True, needs_person=True)
 
@@ -183,7 +183,7 @@ class CommandJudge:
         if verdict == "allow" or (verdict == "ask" and confined):
             hidden = [line.refusal or doubt.reason for doubt in command.doubts if doubt.hides_command]
             bounded = verdict == "ask" and not is_of_git(command)
-            return self._unproven(hidden[0]) if hidden else self._allow_by_policy(bounded=bounded)
+            return self._ask_unproven(hidden[0]) if hidden else self._allow_by_policy(bounded=bounded)
         if verdict == "deny":
             why = f"policy {policy} allows only commands that are proven to only read: {_because(command)}"
             return Judgement("deny", f"{policy}.commands", why)

@@ -70,7 +70,7 @@ def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool)
         spellings += [words[start:] for start in starts if words[start] is not None]
     yield from _rules_against(rules, spellings)
     if not command.only_reads:
-        yield from _hidden(rules, command)
+        yield from _judge_hidden_commands(rules, command)
 
 
 def _spellings(words: Words, name: str) -> Iterator[Words]:
@@ -113,7 +113,7 @@ def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
     return found
 
 
-def _hidden(rules: RuleIndex, command: CommandReport) -> Iterator[Judgement]:
+def _judge_hidden_commands(rules: RuleIndex, command: CommandReport) -> Iterator[Judgement]:
     """Yield judgements about other commands that this command may run.
 
     Such commands may be in texts that are passed to the program. A program that is not in the catalog may also compose

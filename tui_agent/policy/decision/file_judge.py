@@ -69,7 +69,7 @@ class FileJudge:
         `path` is the path of that file relative to the workspace.
         """
         if use.certainty is Certainty.UNKNOWN:
-            return self._unknown(use)
+            return self._judge_uncertain_path(use)
         at = place(path, self.facts)
         if at.absolute in _NO_FILES or use.action == "mention":
             return None
@@ -77,7 +77,11 @@ class FileJudge:
             return self.find_rule_against(use, at)
         judgement = self.judge_place(use, at)
         # For a file that exists only in this session's sandbox, only rules and guards count.
-        return judgement if judgement.is_rule or judgement.is_guard else self._own(use, at) or judgement
+        return (
+            judgement
+            if judgement.is_rule or judgement.is_guard
+            else self._judge_temp_file(use, at) or judgement
+        )
 
     def judge_place(self, use: FileUse, at: Place) -> Judgement:
         """Return the judgement about the use of a file whose path is certain."""
@@ -219,7 +223,7 @@ class FileJudge:
         relative = at.relative or ""
         return any(path_patterns.matches_path(relative, secret.name) for secret in self.facts.secrets)
 
-    def _unknown(self, use: FileUse) -> Judgement | None:
+    def _judge_uncertain_path(self, use: FileUse) -> Judgement | None:
         """Ask about the use of a file whose path is not certain. Return None if no rule restricts files."""
         if not self.rules.rules_against(*_RULES.get(use.action, _CHANGES)):
             return None
@@ -229,7 +233,7 @@ class FileJudge:
             "tui-agent cannot tell which files it uses, and your rules restrict some files",
         )
 
-    def _own(self, use: FileUse, at: Place) -> Judgement | None:
+    def _judge_temp_file(self, use: FileUse, at: Place) -> Judgement | None:
         """Allow using a temporary file that belongs only to this session's sandbox; return None for any other file."""
         known = use.certainty is Certainty.KNOWN and self.facts.sandboxed
         if not known or at.absolute not in self.facts.private_temp_paths:

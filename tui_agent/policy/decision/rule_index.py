@@ -88,7 +88,7 @@ class RuleIndex:
             rule
             for rule in against
             if any(
-                paths_overlap(*_comparable(path, name, facts.workspace), below=below)
+                paths_overlap(*_split_both_paths(path, name, facts.workspace), below=below)
                 for path in _rule_paths(rule, facts)
                 for name in places
             )
@@ -168,7 +168,7 @@ def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
     return (rule.rest, real + rule.rest[len(begin) :])
 
 
-def _comparable(path: str, at: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _split_both_paths(path: str, at: Place, workspace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the shell pattern of a place and the path of a rule as sequences of names.
 
     Both are relative to the same folder.

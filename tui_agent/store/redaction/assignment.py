@@ -21,7 +21,7 @@ from tui_agent.store.redaction.values import (
 
 def is_assigned(candidate: Candidate) -> bool:
     """Return True if the value assigned to a name such as `password` is the secret itself."""
-    value, name, before = candidate.value, candidate.name, candidate.nearest(12)
+    value, name, before = candidate.value, candidate.name, candidate.preceding_text(12)
     if _is_other_name(candidate, before, name):
         return False
     if re.search(r"secret[_-]?id$", name.lower()):
@@ -157,7 +157,7 @@ def _is_among_settings(candidate: Candidate, name: str, sign: str, lead: str) ->
         return True
     if sign == "=" and not lead and name.count(".") >= 2 and name.islower():
         return not name.startswith(("self.", "this."))
-    above = candidate.nearest(360)
+    above = candidate.preceding_text(360)
     if sign.strip() == ":":
         section = f"{above}{candidate.lead}{candidate.value}{candidate.text_after[:300]}"
         return has_shape(section, "login-field")

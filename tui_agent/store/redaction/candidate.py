@@ -56,14 +56,14 @@ class Candidate:
         """The complete name before the secret, such as `db_password` in `db_password = …`."""
         return self.group("name") + self.group("rest")
 
-    def nearest(self, count: int = BEFORE) -> str:
+    def preceding_text(self, count: int = BEFORE) -> str:
         """Return up to `count` bytes before the match."""
         start = self._match_start
         return self.raw[max(0, start - count) : start].decode("latin-1")
 
     def line_before(self, count: int) -> str:
         """Return the part of up to `count` bytes before the match that is in the same line."""
-        return self.nearest(count).rpartition("\n")[2]
+        return self.preceding_text(count).rpartition("\n")[2]
 
     @property
     def lead(self) -> str:
@@ -87,6 +87,6 @@ class Candidate:
             case "lead":
                 return self.lead
             case "before":
-                return self.nearest(80)
+                return self.preceding_text(80)
             case "behind":
                 return self.text_after

@@ -44,9 +44,9 @@ def is_address_login(candidate: Candidate) -> bool:
 def is_statement_password(candidate: Candidate) -> bool:
     """Return True for the password in an SQL statement, but not for an assignment in a program."""
     lead = candidate.lead
-    if lead[:1] in "iI" and not has_shape(candidate.nearest(200), "statement"):
+    if lead[:1] in "iI" and not has_shape(candidate.preceding_text(200), "statement"):
         return False
-    return "=" not in lead or re.search(r"(?i)\bwith\s{1,3}$", candidate.nearest(8)) is not None
+    return "=" not in lead or re.search(r"(?i)\bwith\s{1,3}$", candidate.preceding_text(8)) is not None
 
 
 def is_mailgun_key(candidate: Candidate) -> bool:
@@ -60,7 +60,7 @@ def is_option_value(candidate: Candidate) -> bool:
     After a letter or digit the option may be just the end of a word (`single-token text`). Then the value needs a
     digit.
     """
-    return is_chosen(candidate) and (has_digit(candidate.value) or not candidate.nearest(1).isalnum())
+    return is_chosen(candidate) and (has_digit(candidate.value) or not candidate.preceding_text(1).isalnum())
 
 
 def is_block_text(candidate: Candidate) -> bool:
@@ -135,7 +135,7 @@ def is_in_secret_section(candidate: Candidate) -> bool:
     generated = looks_random(value) or is_random_letters(value)
     if not generated and not looks_chosen(value):
         return False
-    for line in reversed(candidate.nearest().rstrip("\n").split("\n")):
+    for line in reversed(candidate.preceding_text().rstrip("\n").split("\n")):
         depth = len(line) - len(line.lstrip(" \t"))
         if line.strip() and depth < len(candidate.group("indent")):
             people = re.search(r"(?i)(?:secrets|passwords)[\"']?:", line)

@@ -222,13 +222,13 @@ def choose_theme(context: AppContext, argument: str) -> None:
     ]
     items += [Item("", str(fault.message), offered=False, group="Not usable") for fault in faults]
 
-    def chosen(value: str | None) -> None:
+    def use_theme_choice(value: str | None) -> None:
         context.app.use_theme(value or before)
         if value and value != before:
             _keep_theme(context, value)
 
     context.app.push_screen(
-        Picker(lambda: context.app.looks, "Theme", items, preview=context.app.use_theme), chosen
+        Picker(lambda: context.app.looks, "Theme", items, preview=context.app.use_theme), use_theme_choice
     )
 
 

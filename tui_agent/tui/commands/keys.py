@@ -25,7 +25,7 @@ def edit_keys(context: AppContext, argument: str, current: str = "") -> None:
     test = Item(TEST, "test keys", about="show what this terminal sends for a key", found_by="tester")
     actions = [action for action in context.app.actions if not action.typed]
     items = [test, *(_item(action, action.name in changed, current) for action in actions)]
-    open_picker(context, "Keys", items, lambda name: _chosen(context, name))
+    open_picker(context, "Keys", items, lambda name: _open_choice(context, name))
 
 
 def _item(action: Action, is_changed: bool, current: str) -> Item:
@@ -39,7 +39,7 @@ def _item(action: Action, is_changed: bool, current: str) -> Item:
     )
 
 
-def _chosen(context: AppContext, name: str) -> None:
+def _open_choice(context: AppContext, name: str) -> None:
     if name == TEST:
         sheet = KeyCapture(lambda: context.app.looks, None, lambda keys: KeyCheck())
         context.app.push_screen(sheet, lambda _: edit_keys(context, ""))

@@ -126,9 +126,9 @@ class Pump:
         if wait <= 0:
             self._frame()
         else:
-            self._timer = loop.call_later(wait, self._due)
+            self._timer = loop.call_later(wait, self._show_frame_when_due)
 
-    def _due(self) -> None:
+    def _show_frame_when_due(self) -> None:
         self._timer = None
         # If the head moved, the next frame is shown after the branch is folded again.
         if not self._views.head_moved:

@@ -177,7 +177,7 @@ class RewindActions:
         """
         host = self._host
 
-        def chosen(value: str | None) -> None:
+        def rewind_to_choice(value: str | None) -> None:
             self._picker = None
             if value is None:
                 return
@@ -190,7 +190,7 @@ class RewindActions:
         self._picker = Picker(lambda: host.app.looks, title, [*_CHOICES, looking])
         self._picker.total = ""
         self._to_seq, host.views.restore_plan = to_seq, None
-        host.app.push_screen(self._picker, chosen)
+        host.app.push_screen(self._picker, rewind_to_choice)
         host.submit(PlanRevert(to_seq=to_seq))
 
     def _ask_about_kept(self, restored: CheckpointRestored, to_seq: int) -> None:

@@ -92,7 +92,7 @@ TWICE_S = 1.5
 ENGINE_ENDS_S = 5.0
 
 
-class Linear:
+class LinePrinter:
     """Prints the events of a session as lines, and turns lines that the user types into commands."""
 
     def __init__(self, session: "AppSession", say: Say) -> None:
@@ -295,7 +295,7 @@ async def talk(
             say(clean(str(fault)))
             group.cancel_scope.cancel()
             return 2
-        linear = Linear(session, say)
+        linear = LinePrinter(session, say)
         group.start_soon(_write_all, session, linear, -1 if prompt else opened.last_seq)
         say(HELP)
         if prompt:
@@ -343,7 +343,7 @@ def run_linear(options: SessionOptions, *, handle: "EngineLink | None" = None) -
     return anyio.run(run)
 
 
-async def _write_all(session: "AppSession", linear: Linear, last: int) -> None:
+async def _write_all(session: "AppSession", linear: LinePrinter, last: int) -> None:
     """Print all events of the session.
 
     After event `last`, continue a turn that was interrupted while a question was open.

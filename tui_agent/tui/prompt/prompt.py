@@ -212,12 +212,12 @@ class Prompt(Vertical):
         self.policy_row.set_texts(self._policy, note, mode, self._words)
 
     @on(Editor.SelectionChanged)
-    def _moved(self, event: Editor.SelectionChanged) -> None:
+    def _follow_cursor(self, event: Editor.SelectionChanged) -> None:
         event.stop()
         self._complete()
 
     @on(Editor.Changed)
-    def _changed(self, event: Editor.Changed) -> None:
+    def _follow_text(self, event: Editor.Changed) -> None:
         event.stop()
         if self._closed_at is not None and self.editor.text != self._closed_at:
             self._closed_at = None
@@ -229,7 +229,7 @@ class Prompt(Vertical):
         self.post_message(self.Drafted())
 
     @on(Editor.Edited)
-    def _edited(self, event: Editor.Edited) -> None:
+    def _follow_edit(self, event: Editor.Edited) -> None:
         event.stop()
         self._update_note()
 
@@ -318,7 +318,7 @@ class Prompt(Vertical):
         self._offer([])
 
     @on(Menu.Picked)
-    def _picked(self, event: Menu.Picked) -> None:
+    def _take_candidate(self, event: Menu.Picked) -> None:
         event.stop()
         candidate = self.menu.candidate
         self._take(run=candidate is not None and not candidate.needs_whole_word)

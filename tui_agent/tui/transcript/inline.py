@@ -37,7 +37,7 @@ def parser() -> "MarkdownIt":
     return markdown
 
 
-class Inline:
+class InlineRenderer:
     """Converts inline tokens of the Markdown parser to lines of runs; a line ends at a hard break."""
 
     def __init__(self, look: Look, role: Role = "t1", *, bold: bool = False) -> None:

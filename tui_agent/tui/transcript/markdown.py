@@ -14,7 +14,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.text import expand_tabs
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import color_tokens, groups, lexer_for, tokens
-from tui_agent.tui.transcript.inline import Inline, parser
+from tui_agent.tui.transcript.inline import InlineRenderer, parser
 from tui_agent.tui.transcript.rows import DECOR, Row, Run, frame, width_of, wrap
 from tui_agent.tui.transcript.style import Look
 from tui_agent.tui.transcript.table import Cell, column_widths, header_style, table_rows
@@ -129,7 +129,7 @@ class _Renderer:
                 return []
 
     def _prose(self, token: "Token", place: Place, *, bold: bool) -> list[Row]:
-        inline = Inline(self._look, place.role, bold=bold)
+        inline = InlineRenderer(self._look, place.role, bold=bold)
         room = max(self._look.text - (width_of(place.rest) - 4), 1)
         rows: list[Row] = []
         for line in inline.lines(token, self._locator(token)):
@@ -182,7 +182,7 @@ class _Renderer:
                 inline = table_tokens[index + 1]
                 line = (token.map or table_tokens[0].map or [0])[0] + (0 if token.map else len(table) - 1)
                 origin = self._find(line, inline.content)
-                cells = Inline(self._look, place.role).lines(inline, partial(operator.add, origin))
+                cells = InlineRenderer(self._look, place.role).lines(inline, partial(operator.add, origin))
                 table[-1].append([run for part in cells for run in part])
                 if token.type == "th_open":
                     align += _alignment(str(token.attrGet("style") or ""))

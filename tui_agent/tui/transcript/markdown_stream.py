@@ -15,7 +15,7 @@ from tui_agent.tui.text import clean
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.code import group_ends
-from tui_agent.tui.transcript.inline import Inline, parser
+from tui_agent.tui.transcript.inline import InlineRenderer, parser
 from tui_agent.tui.transcript.markdown import Piece, Place, code_rows, render_piece
 from tui_agent.tui.transcript.markdown_blocks import (
     PARAGRAPH_LIMIT,
@@ -141,7 +141,7 @@ class MarkdownStream:
         """Add the rows of a piece; `family` is the kind of the list item before it (empty for anything else)."""
         self._add_gap(piece, family)
         if piece.kind == "table" and self._table is not None:
-            self.rows.extend(self._table.final() if final else self._table.provisional())
+            self.rows.extend(self._table.final_rows() if final else self._table.provisional_rows())
         else:
             place = self._place.after_first_row() if self.rows else self._place
             count = len(piece.lines) - piece.blanks
@@ -253,10 +253,10 @@ class _Table:
         cells = self._parse(line, start)
         self._cells.append(header_style(cells, self._look) if not self._cells else cells)
 
-    def provisional(self) -> list[Row]:
+    def provisional_rows(self) -> list[Row]:
         """Return the rows so far. The column widths are computed again only after the number of lines has doubled."""
         if len(self._cells) >= 2 * self._measured:
-            return self.final()
+            return self.final_rows()
         self._rows.extend(self._draw(self._cells[self._drawn :]))
         self._drawn = len(self._cells)
         return self._rows
@@ -265,7 +265,7 @@ class _Table:
         """Draw an incomplete line of the table as a row with the current column widths."""
         return self._draw([self._parse(line, start)])
 
-    def final(self) -> list[Row]:
+    def final_rows(self) -> list[Row]:
         """Return all rows of the table, with column widths computed from all cells."""
         room = self._look.right - width_of(self._prefix)
         self._widths = column_widths(self._cells, len(self._align), room)
@@ -278,7 +278,7 @@ class _Table:
 
     def _parse(self, line: str, start: int) -> list[Cell]:
         cells: list[Cell] = []
-        inline = Inline(self._look)
+        inline = InlineRenderer(self._look)
         for text, offset in split_cells(line):
             bare = text.replace("\\|", "|")
             token = parser().parseInline(bare)[0]

@@ -52,7 +52,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
         return []
     field, hint = look.style("t1", "s2"), look.style("t3", "s2")
     edge = look.right - 1
-    actions = look.available("fork", "revert")
+    actions = look.available_actions("fork", "revert")
     action_cells = len("  ".join(actions)) + 3 if actions else 0
     right = [Run(time.strftime("%H:%M", time.localtime(entry.time)), hint)]
     reserve = width_of(right) + 3 + (action_cells if look.width >= WIDE else 0)

@@ -48,7 +48,7 @@ class Look:
         """Return the style of text in a role on a background role, which is `base` if not given."""
         return self.palette.style(role, ground or self.base, bold=bold, underline=underline)
 
-    def available(self, *names: str) -> tuple[str, ...]:
+    def available_actions(self, *names: str) -> tuple[str, ...]:
         """Return the actions in `names` that the app can run."""
         return tuple(name for name in names if name in self.actions)
 

@@ -43,7 +43,7 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
         files += [Run(f"{dot}{folders}", tone)] if folders else []
     right = [Run(format_cost(entry.cost_usd), tone)] if entry.cost_usd is not None else []
     if entry.files or folders:
-        pressed = action_runs(look.available("diff", "undo"), look.style("t2"), tone)
+        pressed = action_runs(look.available_actions("diff", "undo"), look.style("t2"), tone)
         right += [*([Run("   ", tone)] if right and pressed else []), *pressed]
     room = look.right - TEXT_COLUMN - (width_of(right) + 2 if right else 0)
     for shown in ([*facts, iterations], facts):

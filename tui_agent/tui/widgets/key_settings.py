@@ -152,7 +152,7 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
         pressed = [parse_key(part) for part in key.split()]
         if None in pressed or not pressed:
             part = next((part for part in key.split() if parse_key(part) is None), key)
-            return f"there is no key {part}.{_nearest(part)}", ()
+            return f"there is no key {part}.{_suggest_key(part)}", ()
         parsed.append(" ".join(filter(None, pressed)))
     if len(set(parsed)) < len(parsed):
         return "the same key is listed twice.", ()
@@ -253,7 +253,7 @@ def _is_text(key: str) -> bool:
     return len(name) == 1 or key == "space" or key in _signs()
 
 
-def _nearest(part: str) -> str:
+def _suggest_key(part: str) -> str:
     *modifiers, name = part.lower().split("+")
     wrong = next((name for name in modifiers if name not in MODIFIERS), "")
     return did_you_mean(wrong, MODIFIERS) if wrong else did_you_mean(name, _NAMED | _signs())

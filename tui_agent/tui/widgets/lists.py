@@ -119,7 +119,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
 
     def select(self, index: int, *, reveal: bool = True) -> None:
         """Select this row without posting a message."""
-        self.index = self._nearest(max(0, min(index, len(self.items) - 1)), 1)
+        self.index = self._nearest_selectable(max(0, min(index, len(self.items) - 1)), 1)
         self._fit_rows(reveal=reveal)
 
     def _fit_rows(self, *, reveal: bool) -> None:
@@ -147,7 +147,9 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
 
     def choose(self, index: int) -> None:
         """Select this row, or the nearest row that can be selected, and post `Chosen`."""
-        index = self._nearest(max(0, min(len(self.items) - 1, index)), -1 if index < self.index else 1)
+        index = self._nearest_selectable(
+            max(0, min(len(self.items) - 1, index)), -1 if index < self.index else 1
+        )
         if index != self.index and self.items:
             old, self.index = self.index, index
             self._reveal()
@@ -155,7 +157,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
             self.refresh(*(Region(0, number - top, self.size.width, 1) for number in (old, index)))
             self.post_message(self.Chosen())
 
-    def _nearest(self, index: int, direction: int) -> int:
+    def _nearest_selectable(self, index: int, direction: int) -> int:
         """Return the first selectable row from `index` on in this direction or, without such a row, in the other."""
         for offset in (direction, -direction):
             number = index
@@ -166,7 +168,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         return 0
 
     def _reveal(self) -> None:
-        if self.index and self.index == self._nearest(0, 1):
+        if self.index and self.index == self._nearest_selectable(0, 1):
             self.reveal(0)  # Also show the heading of its group.
         self.reveal(self.index, below=int(self.rows_below > 0))
 

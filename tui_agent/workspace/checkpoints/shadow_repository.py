@@ -88,7 +88,9 @@ class GitCheckpoints:
         return self._shadow.head
 
     @asynccontextmanager
-    async def _exclusive(self, *, begun: bool = True, upkeep: bool = False) -> AsyncIterator[CheckpointStore]:
+    async def _open_exclusively(
+        self, *, begun: bool = True, upkeep: bool = False
+    ) -> AsyncIterator[CheckpointStore]:
         """Open the store for one call at a time. Starting any call cancels a running maintenance."""
         if self._unavailable:
             raise CheckpointError(self._unavailable)
@@ -109,7 +111,7 @@ class GitCheckpoints:
     @asynccontextmanager
     async def _read_access(self) -> AsyncIterator[CheckpointStore]:
         """Open the store for reading objects. Git refs that are missing in the store are recreated."""
-        async with self._exclusive(begun=False) as shadow:
+        async with self._open_exclusively(begun=False) as shadow:
             await run_sync(store_setup.recreate_refs, shadow.git.folder)
             yield shadow
 
@@ -121,7 +123,7 @@ class GitCheckpoints:
         """
         if self._unavailable:
             return None
-        async with self._exclusive(begun=False) as shadow:
+        async with self._open_exclusively(begun=False) as shadow:
             shadow.require_workspace()
             await store_setup.open_store(shadow)
             await run_sync(restore_module.undo_interrupted, shadow, self._operations)
@@ -137,7 +139,7 @@ class GitCheckpoints:
 
         Does not change the workspace, not even to undo an interrupted restore.
         """
-        async with self._exclusive(begun=False) as shadow:
+        async with self._open_exclusively(begun=False) as shadow:
             shadow.require_workspace()
             await store_setup.open_store(shadow)
             return await store_setup.resume_checkpoint(shadow, known)
@@ -155,17 +157,17 @@ class GitCheckpoints:
 
         If `paths` is None, search the whole workspace, and also `extra_paths` if git ignores them.
         """
-        async with self._exclusive() as shadow:
+        async with self._open_exclusively() as shadow:
             return await find_changes(shadow, paths, extra_paths)
 
     async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
         """Return the subset of `paths` that changed after the time `since` (seconds since 1970)."""
-        async with self._exclusive() as shadow:
+        async with self._open_exclusively() as shadow:
             return await run_sync(changed_after, shadow, paths, since)
 
     async def commit(self, changes: WorkspaceChanges, *, part: int, author: Author, message: str) -> str:
         """Save the changes as the newest checkpoint, and return its commit."""
-        async with self._exclusive() as shadow:
+        async with self._open_exclusively() as shadow:
             if not changes:
                 return shadow.head
             return await commit_module.commit_changes(
@@ -177,19 +179,19 @@ class GitCheckpoints:
 
         If `content` is None, the file is missing in the copy.
         """
-        async with self._exclusive() as shadow:
+        async with self._open_exclusively() as shadow:
             return await commit_module.commit_version(shadow, path, content)
 
     async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
         """Plan a restore to the checkpoint `source`, always including `named_paths`."""
-        async with self._exclusive() as shadow:
+        async with self._open_exclusively() as shadow:
             source = await run_sync(repair_module.resolve_stand_in, shadow.git.folder, source)
             prepared = await plan_module.prepare_restore(shadow, source, named_paths)
             return await run_sync(plan_module.to_restore_plan, shadow, prepared, tuple(named_paths))
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
         """Run a restore plan: all actions without a conflict, and those on the paths in `overwrite`."""
-        async with self._exclusive() as shadow:
+        async with self._open_exclusively() as shadow:
             return await restore_module.restore(shadow, plan, overwrite, self._operations)
 
     async def run_maintenance(self) -> bool:
@@ -198,7 +200,7 @@ class GitCheckpoints:
         if self._upkeep_scope is None:
             with anyio.CancelScope() as self._upkeep_scope:
                 try:
-                    async with self._exclusive(upkeep=True) as shadow:
+                    async with self._open_exclusively(upkeep=True) as shadow:
                         has_worked = await maintenance.maintain(shadow)
                 finally:
                     self._upkeep_scope = None
@@ -280,7 +282,7 @@ class GitCheckpoints:
                 return {}
             with TemporaryDirectory(prefix="tui-agent-redacted-") as folder:
                 copy = GitCheckpoints(Path(folder), Path(folder) / "copy.git")
-                async with copy._exclusive(begun=False) as redacted:
+                async with copy._open_exclusively(begun=False) as redacted:
                     await store_setup.open_store(redacted)
                     renamed = await copy_redacted(shadow, redacted, redact)
                     await maintenance.export_bundle(redacted, dest)
@@ -291,7 +293,7 @@ class GitCheckpoints:
 
         With `last_commit`, only this checkpoint and its ancestors are kept.
         """
-        async with self._exclusive(begun=False) as shadow:
+        async with self._open_exclusively(begun=False) as shadow:
             await store_setup.import_bundle(shadow, bundle)
             if last_commit:
                 await maintenance.drop_after(shadow, last_commit)
@@ -300,7 +302,7 @@ class GitCheckpoints:
         """Return the problems of the store, one sentence each. Missing store files are recreated if possible and
         reported.
         """
-        async with self._exclusive(begun=False) as shadow:
+        async with self._open_exclusively(begun=False) as shadow:
             recreated = await run_sync(store_setup.recreate_refs, shadow.git.folder)
             return await maintenance.verify_store(shadow, recreated)
 

@@ -118,7 +118,7 @@ class Containment:
     def _resolve_path(self, path: str, folders: dict[str, str]) -> str:
         _check_characters(path)
         path = self._unescape(path)
-        absolute = self._absolute(path)
+        absolute = self._absolute_path(path)
         if self._exact or _is_too_long(path):  # a path that cannot be opened is not resolved
             return "/" + os.path.normpath(absolute).lstrip("/")
         try:
@@ -126,7 +126,7 @@ class Containment:
         except OSError as error:
             raise EnvironmentFault(f"The path {printable_path(path)} cannot be resolved: {error}.") from error
 
-    def _absolute(self, path: str) -> str:
+    def _absolute_path(self, path: str) -> str:
         return path if path.startswith("/") else f"{self.root}/{path}"
 
     def _unescape(self, path: str) -> str:
@@ -135,10 +135,15 @@ class Containment:
 
         This lets the model use a file whose name is not UTF-8.
         """
-        if self._exact or "\\udc" not in path or _is_too_long(path) or os.path.lexists(self._absolute(path)):
+        if (
+            self._exact
+            or "\\udc" not in path
+            or _is_too_long(path)
+            or os.path.lexists(self._absolute_path(path))
+        ):
             return path
         unescaped = _ESCAPED.sub(lambda byte: chr(0xDC00 + int(byte[1], 16)), path)
-        return unescaped if os.path.lexists(self._absolute(unescaped)) else path
+        return unescaped if os.path.lexists(self._absolute_path(unescaped)) else path
 
     def _follow_links(self, path: str, folders: dict[str, str]) -> str:
         folder, _, name = path.rstrip("/").rpartition("/")

@@ -189,7 +189,7 @@ class _Expression:
             self._doubt("find runs too many commands to check them all")
         for run in runs[:_MAX_COMMANDS]:
             for start in self._starts[:_MAX_COMMANDS]:
-                for name in self._findable(start, run.names):
+                for name in self._found_paths(start, run.names):
                     filled = replace(name, many=run.batch)
                     yield tuple(fill_word(word, "{}", filled) for word in run.command)
 
@@ -200,9 +200,9 @@ class _Expression:
         """
         if names is None or prefix_of(start).startswith(("/", "~")) or ".." in start.text:
             return [FileUse(start.text, "delete", start.certainty, True, only=names or ())]
-        return [FileUse(name.text, "delete", name.certainty) for name in self._findable(start, names)]
+        return [FileUse(name.text, "delete", name.certainty) for name in self._found_paths(start, names)]
 
-    def _findable(self, start: Value, names: Names) -> list[Value]:
+    def _found_paths(self, start: Value, names: Names) -> list[Value]:
         itself = [replace(start, source="{}")] if self._finds_start(start, names) else []
         return [*found_names.names_below(start, names), *itself]
 

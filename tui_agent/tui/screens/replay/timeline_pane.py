@@ -81,7 +81,7 @@ class TimelinePane(LinePane):
         if line is None or not len(line):
             return [row(width, [("  ", self.style()), *self._notice()], fill=self.style())]
         if height == SMALL:
-            return [self._small(line, width)]
+            return [self._small_view(line, width)]
         room = width - 4
         self._span = 2, room
         state = self._state(line, width)
@@ -171,7 +171,7 @@ class TimelinePane(LinePane):
             text[start : start + len(label)] = label
         return [("".join(text), self.style("t3"))]
 
-    def _small(self, line: Timeline, width: int) -> Strip:
+    def _small_view(self, line: Timeline, width: int) -> Strip:
         head, t2 = self.head, self.style("t2")
         symbol, style = self._speed()[0]
         left: list[Part] = [("  ", self.style()), (symbol, style)]
