@@ -5,9 +5,11 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.events import Key
 
 from tests.stubs.rows import rows
 from tui_agent.tui.actions import ACTIONS, BY_NAME, WAYS_OUT
+from tui_agent.tui.terminal.keyboard import Keyboard
 from tui_agent.tui.widgets.key_settings import (
     BESIDE,
     EVERYWHERE,
@@ -176,3 +178,36 @@ def test_whatever_is_written_no_key_means_two_things_and_every_way_out_has_one(
         for one, other in combinations(present, 2):
             if scope in (one.scope, other.scope) and set(one.keys) & set(other.keys):
                 assert set(BY_NAME[one.name].keys) & set(BY_NAME[other.name].keys)
+
+
+@pytest.mark.parametrize("code", range(0x21, 0x7F))
+def test_a_key_with_alt_that_arrives_as_another_key_needs_the_protocol(code: int) -> None:
+    keyboard = Keyboard()
+    messages = [*keyboard.feed(f"\x1b{chr(code)}"), *keyboard.feed("")]
+    arrives = [message.key for message in messages if isinstance(message, Key)]
+    wanted = parse_key(f"alt+shift+{chr(code)}" if chr(code).isupper() else f"alt+{chr(code)}")
+    assert wanted is not None
+    assert needs_protocol(wanted) == (arrives != [wanted])
+
+
+@pytest.mark.parametrize("key", ["ctrl+1", "ctrl+shift+0"])
+def test_a_modifier_with_a_digit_needs_the_protocol(key: str) -> None:
+    assert needs_protocol(key)
+
+
+@pytest.mark.parametrize(
+    ("action", "keys"),
+    [
+        ("diff_revert", "c"),
+        ("diff_file", ["k", "j"]),
+        ("history_viewer", "c"),
+        ("turn_diff", "up"),
+        ("turn_diff", "tab"),
+        ("turn_diff", "g"),
+    ],
+)
+def test_a_key_of_the_diff_the_history_or_a_turns_row_clashes_with_those_beside_it(
+    action: str, keys: str | list[str]
+) -> None:
+    [fault] = apply_key_settings({action: keys}).faults
+    assert action in fault

@@ -32,10 +32,12 @@ _NAMED: Final = frozenset(key.value for key in Keys if not {"+", "<", "-"} & set
     {"tab", "space", "enter", "backspace"}
 )
 _SENT: Final = frozenset(
-    normalize_key(getattr(key, "value", str(key)))
+    name
     for keys in ANSI_SEQUENCES_KEYS.values()
     if isinstance(keys, tuple)
     for key in keys
+    # Only a numeric keypad sends a modifier with a digit.
+    if not re.search(r"\+\d$", name := normalize_key(getattr(key, "value", str(key))))
 ) | {ALT_ENTER, "space", *(f"alt+ctrl+{letter}" for letter in set(ascii_lowercase) - set("hijm"))}
 """Keys that every terminal sends, besides characters. Other keys need the kitty keyboard protocol."""
 BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
@@ -43,14 +45,14 @@ BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "menu": ("transcript", "app"),
     "transcript": ("app",),
     **dict.fromkeys(("start", "chat"), ("transcript", "app")),
-    "find": ("chat", "transcript", "app"),
+    **dict.fromkeys(("find", "turn"), ("chat", "transcript", "app")),
     **dict.fromkeys(("tree", "checkpoints", "map", "jobs", "evals"), ("page", "rows")),
     "sessions": ("page", "rows"),
     **dict.fromkeys(("sessions_find", "map_find", "trace"), ("rows",)),
     **dict.fromkeys(("approval", "reason", "rule", "question", "trust", "viewer"), ("sheet",)),
     **dict.fromkeys(("fork", "policy", "provider", "confirm"), ("sheet",)),
     "list": ("rows",),
-    **dict.fromkeys(("context", "pane"), ("viewer", "sheet")),
+    **dict.fromkeys(("context", "diff", "history", "pane"), ("viewer", "sheet")),
 }
 """For each scope (part of the app), the other scopes whose keys work at the same time."""
 EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
@@ -61,6 +63,7 @@ TYPING: Final[frozenset[Scope]] = frozenset(
             "app",
             "transcript",
             "chat",
+            "turn",
             "find",
             "prompt",
             "menu",
@@ -136,11 +139,16 @@ def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettin
 
 def needs_protocol(key: str) -> bool:
     """Return True if terminals send the key only with the kitty keyboard protocol."""
-    *modifiers, name = key.removeprefix("alt+").split("+")
-    character = len(name) == 1 or name in _signs()
-    return key not in _SENT and not (
-        character and (not modifiers or (modifiers == ["shift"] and len(name) == 1))
-    )
+    *modifiers, name = key.split("+")
+    if key in _SENT:
+        return False
+    if modifiers[:1] == ["alt"]:
+        # Terminals send Ctrl+Left and Ctrl+Right as Alt+B and Alt+F. Other characters arrive without Alt.
+        return (
+            name not in ascii_lowercase or modifiers[1:] not in ([], ["shift"]) or key in ("alt+b", "alt+f")
+        )
+    is_character = len(name) == 1 or name in _signs()
+    return not (is_character and (not modifiers or (modifiers == ["shift"] and len(name) == 1)))
 
 
 def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ...]]:
