@@ -8,6 +8,7 @@ import math
 import os
 import re
 import shlex
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -48,6 +49,12 @@ def count_tests(output: str) -> tuple[int, int]:
     return (int(last[1]) if last[1] else int(last[2]) - failed), failed
 
 
+_NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: (?:line )?\d+: ([^\s:]+): .+")
+"""The shell's message about a program of the command that it could not start."""
+_OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
+"""Signals from outside a program, for example because memory ran out. A crash, such as SIGSEGV, is its own result."""
+
+
 async def run_tests(case: Case, env: Environment) -> tuple[TestFinished, ...]:
     """Run the case's test command in the environment's folder, once for each test path of the case."""
     return tuple([await _run_test(command, case, env) for command in case.test_commands])
@@ -56,11 +63,8 @@ async def run_tests(case: Case, env: Environment) -> tuple[TestFinished, ...]:
 async def _run_test(command: str, case: Case, env: Environment) -> TestFinished:
     result = await _run(env, command, case.test_timeout_seconds, {}, unsandboxed=False)
     output = _text(result)
-    failures = (
-        ()
-        if result.exit_code == 0
-        else (_describe_failure(result, case.test_timeout_seconds) or output[-2_000:],)
-    )
+    fault = _describe_failure(result, case.test_timeout_seconds) or _describe_lost_verdict(result, env)
+    failures = () if result.exit_code == 0 else (fault or output[-2_000:],)
     passed, failed = count_tests(output)
     return TestFinished(
         framework="",
@@ -68,7 +72,7 @@ async def _run_test(command: str, case: Case, env: Environment) -> TestFinished:
         passed=passed,
         failed=failed,
         skipped=-1,
-        exit_code=result.exit_code,
+        exit_code=None if fault else result.exit_code,
         failures=failures,
     )
 
@@ -115,7 +119,7 @@ async def run_verifier(case: Case, checked: CheckInput, env: Environment) -> Ver
     fault = _describe_failure(result, spec.timeout_seconds)
     reward = float(result.exit_code == 0)
     if not fault:
-        reward, fault = _parse_reward(reward_file) or (reward, "")
+        reward, fault = _parse_reward(reward_file) or (reward, _describe_lost_verdict(result, env))
     return VerifierFinished(
         verifier=spec.command,
         reward=reward,
@@ -206,6 +210,24 @@ def _describe_failure(result: ExecResult, timeout: float) -> str:
     if result.outcome == "timeout":
         return f"was stopped after {timeout:g} s"
     return f"did not run: {result.message}"[:MAX_FAULT_CHARS]
+
+
+def _describe_lost_verdict(result: ExecResult, env: Environment) -> str:
+    """Return why the exit status is not a verdict on the workspace; empty if it is.
+
+    If a missing program's path is in the workspace, it is a verdict, because the agent may have had to write the program.
+    """
+    code = result.exit_code or 0
+    if code - 128 in _OUTSIDE_SIGNALS:
+        return f"was ended by {signal.Signals(code - 128).name}"
+    if code not in (126, 127):
+        return ""
+    match = _NOT_STARTED.fullmatch((_text(result).strip().splitlines() or [""])[-1])
+    if match is None:
+        return ""
+    program = match[1]
+    is_in_workspace = ("/" in program and program[0] != "/") or Path(program).is_relative_to(env.root)
+    return "" if is_in_workspace else f"could not run: {match[0][match.start(1) :]}"[:MAX_FAULT_CHARS]
 
 
 def _text(result: ExecResult) -> str:

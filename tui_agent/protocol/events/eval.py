@@ -11,7 +11,7 @@ class TestFinished(Payload):
     """A test run ended: `command` ran in `folder` of the workspace.
 
     A count is -1 if the output does not state it. If an evaluation ran the tests on a checkpoint, `part` is the message
-    part after which the checkpoint was taken.
+    part after which the checkpoint was taken. `exit_code` is None if the command gave no result.
     """
 
     __test__ = False  # the name looks like a test class to pytest
