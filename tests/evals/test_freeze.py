@@ -19,6 +19,7 @@ from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.session.fork_workspace import load_state
 from tui_agent.wiring.session import open_session
 
 SCRIPT = """\
@@ -101,6 +102,8 @@ async def test_a_frozen_session_passes_until_what_it_uses_changes(session: Path,
     assert sorted(case.expected.files) == ["a.py", "b.txt", "c.txt"]
     result = await replay(tmp_path / "case", "first")
     assert (result.passed, result.end, result.detail) == (True, "solved", "")
+    replayed = load_state(RunFolder(tmp_path / "first").session_folder(result.session))
+    assert case.budgets.max_parts == 2 * replayed.used.parts  # the subtask's parts included
 
     (tmp_path / "case" / "fixture" / "a.py").write_text("y = 1\n")
     (tmp_path / "case" / "expected" / "c.txt").write_text("other")

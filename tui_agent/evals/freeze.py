@@ -33,6 +33,7 @@ from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import (
     IterationStarted,
     QuestionAnswered,
@@ -268,10 +269,20 @@ class _Freezer:
             test_command=_last_passed_tests(payloads),
             tools=tuple(sorted({call.tool for call in events.calls if call.status == "ok"})),
             files=self._files,
-            parts=sum(len(answer.parts) for answer in self._answers) + len(events.calls),
+            parts=sum(_count_parts(payload) for payload in payloads),
             iterations=sum(isinstance(payload, IterationStarted) for payload in payloads),
         )
         (self._dest / "case.toml").write_text(format_case(self._dest.name, draft), "utf-8")
+
+
+def _count_parts(payload: Payload) -> int:
+    """Return the number of message parts that an event adds to the session, for the main agent or a subtask."""
+    match payload:
+        case ModelResponded(parts=parts):
+            return len(parts)
+        case ToolFinished(part=int()):
+            return 1
+    return 0
 
 
 def _stop_reason(turn: Turn) -> str:
