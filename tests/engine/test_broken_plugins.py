@@ -90,13 +90,13 @@ class BrokenTool(EchoTool):
 async def test_any_error_of_a_tool_fails_its_call_and_names_the_plugin(
     tmp_path: Path, where: str, make: Callable[[], BaseException]
 ) -> None:
-    await _expect_named(tmp_path, BrokenTool(where, make), f"`{where}`", type(make()).__name__)
+    await expect_named(tmp_path, BrokenTool(where, make), f"`{where}`", type(make()).__name__)
 
 
 @pytest.mark.parametrize("where", ["predict_failure", "preview"])
 async def test_an_error_before_the_question_fails_the_call_unasked(tmp_path: Path, where: str) -> None:
     tool = BrokenTool(where, lambda: SystemExit(1))
-    await _expect_named(tmp_path, tool, f"`{where}`", "SystemExit", asking=True)
+    await expect_named(tmp_path, tool, f"`{where}`", "SystemExit", asking=True)
 
 
 class OddResult(EchoTool):
@@ -149,7 +149,7 @@ EVENT_OF_ANOTHER = PluginEvent(plugin="todo", name="state", version=1, data={})
 async def test_an_odd_result_fails_its_call_and_says_what_is_wrong(
     tmp_path: Path, result: object, words: str
 ) -> None:
-    await _expect_named(tmp_path, OddResult(result), words)
+    await expect_named(tmp_path, OddResult(result), words)
 
 
 class OddEffects(EchoTool):
@@ -163,10 +163,10 @@ class OddEffects(EchoTool):
 
 @pytest.mark.parametrize("effects", [None, "reads", ("reads",), [InternalEffect(subject="x"), 3]])
 async def test_effects_of_a_wrong_type_fail_the_call(tmp_path: Path, effects: object) -> None:
-    await _expect_named(tmp_path, OddEffects(effects), "`effects`")
+    await expect_named(tmp_path, OddEffects(effects), "`effects`")
 
 
-async def _expect_named(tmp_path: Path, tool: EchoTool, *words: str, asking: bool = False) -> None:
+async def expect_named(tmp_path: Path, tool: EchoTool, *words: str, asking: bool = False) -> None:
     answers = [call(("echo", "{}"), ("other", "{}")), say("I see.")]
     other = EchoTool("other")
     async with running(tmp_path, answers, [tool, other], policy=ask if asking else allow) as bench:

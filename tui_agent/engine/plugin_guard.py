@@ -48,6 +48,15 @@ MAX_PLUGIN_EVENT = 64 * 1024
 _EFFECTS = (ReadEffect, WriteEffect, NetworkEffect, RunEffect, InternalEffect, McpCallEffect)
 
 
+class EventLoopBlocked(BaseException):
+    """Raised in a plugin's code that blocks the event loop. A `BaseException`, so that `except Exception` ignores it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "it blocked the session for too long; use `await`, or a function that is not `async`"
+        )
+
+
 @contextmanager
 def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
     """Turn any error in the `with` block into `error_type`, with a message that begins with `label`.
@@ -63,7 +72,7 @@ def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
         text = error_line(error)
-        names = [] if isinstance(error, PluginError) else [type(error).__name__]
+        names = [] if isinstance(error, PluginError | EventLoopBlocked) else [type(error).__name__]
         raise error_type(": ".join(filter(None, (f"{label} failed", *names, text)))) from error
 
 

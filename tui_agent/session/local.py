@@ -10,6 +10,7 @@ from typing import Literal
 import anyio
 from anyio import to_thread
 
+from tui_agent.engine.loop_watch import watch_event_loop
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import StoreError
@@ -102,7 +103,8 @@ class LocalSession:
         Start this in a task group.
         """
         try:
-            await self._engine.serve()
+            with watch_event_loop():
+                await self._engine.serve()
         finally:
             with anyio.CancelScope(shield=True):
                 await self._shut_down()
