@@ -38,6 +38,7 @@ from tui_agent.ports.repomap import MapLanguage
 from tui_agent.ports.tool import Tool, ToolSpec
 from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.plugin import SettingInfo
+from tui_agent.protocol.events.union import KINDS
 from tui_agent.protocol.secret_names import is_secret_variable
 from tui_agent.protocol.settings import ModelInfo
 
@@ -171,6 +172,10 @@ class OwnedApi:
                 hint=f"Hook events: {', '.join(HOOK_EVENTS)}.",
             )
         self._check_open()
+        if point is None and event not in ("*", *KINDS):
+            raise PluginError(
+                f"There is no event {event!r}.", hint="See docs/events.md for the kinds of events."
+            )
         if point is None:
             self.offers.hooks.append(OfferedHook(self.plugin, event, _require_callable(target, event)))
         elif not inspect.iscoroutinefunction(target):

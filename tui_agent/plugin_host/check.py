@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.discover import PluginPlaces, plugin_at, plugins_at
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.modules import unload_modules
@@ -64,6 +65,7 @@ def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:
             offers, version = event.contributions, event.version
     if not loaded.events:
         faults.append(f"No plugin at {path}: it must be a folder with __init__.py, or one .py file.")
+    faults += _taken_names(plugin.name, offers)
     faults += _schema_faults(loaded)
     notes = _import_notes(path)
     for offer in loaded.tools:
@@ -78,6 +80,23 @@ def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:
         notes.append("It registers nothing.")
     unload_modules(plugin.name)
     return CheckReport(plugin.name, version, offers, tuple(faults), tuple(notes))
+
+
+def _taken_names(name: str, offers: Sequence[str]) -> list[str]:
+    """Return a fault for each offer whose name belongs to a bundled plugin that is on by default."""
+    bundled = PluginHost(PluginPlaces(bundled=bundled_folder("plugins"), only_bundled=True)).load()
+    taken = {
+        offer: event.plugin
+        for event in bundled.events
+        if isinstance(event, PluginLoaded) and event.plugin != name
+        for offer in event.contributions
+        if not offer.startswith("hook:")
+    }
+    return [
+        f"The {offer.replace(':', ' ')} is already registered by the bundled plugin {taken[offer]}."
+        for offer in offers
+        if offer in taken
+    ]
 
 
 def _schema_faults(loaded: LoadedPlugins) -> list[str]:

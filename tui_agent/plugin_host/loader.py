@@ -4,6 +4,7 @@ Invariant: a plugin is in `LoadedPlugins` completely or not at all. Any exceptio
 `plugin.failed`, and the other plugins are still loaded.
 """
 
+import inspect
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import redirect_stdout
@@ -266,6 +267,8 @@ class PluginHost:
             raise PluginError(
                 f"It has no function {name}(api), and no function with @tool, @hook or @command."
             )
+        if inspect.iscoroutinefunction(register):
+            raise PluginError(f"{name}(api) is `async def`; write `def {name}(api)`.")
         folder = found.path if found.path is None or found.path.is_dir() else found.path.parent
         api = OwnedApi(found.name, folder, self._places)
         try:

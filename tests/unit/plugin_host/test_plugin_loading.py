@@ -245,6 +245,23 @@ def test_checking_names_what_is_wrong(tmp_path: Path) -> None:
     assert not check_plugin(tmp_path / "absent").ok
 
 
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (
+            TOOL.replace('"noop"', '"read_file"'),
+            "The tool read_file is already registered by the bundled plugin files.",
+        ),
+        ("def register(api):\n    api.hook('no.such', print)\n", "There is no event 'no.such'."),
+        ("async def register(api):\n    pass\n", "register(api) is `async def`"),
+    ],
+    ids=["taken-name", "unknown-event", "async-register"],
+)
+def test_checking_names_what_would_never_work(tmp_path: Path, code: str, words: str) -> None:
+    report = check_plugin(write(tmp_path, "useless", code))
+    assert not report.ok and words in report.faults[0]
+
+
 def test_the_bundled_folders_are_found_in_a_checkout() -> None:
     root = Path(__file__).parents[3]
     assert bundled_folder("plugins") == root / "plugins"
