@@ -6,11 +6,12 @@ import anyio
 
 from tests.engine.harness import Bench, EchoTool, Words, call, running, say
 from tests.stubs.legal_history import check_pairs
-from tui_agent.engine.tools.live_output import HEAD_CHARS, TAIL_CHARS, LiveOutputs
+from tui_agent.engine.tools.live_output import HEAD_CHARS, NOT_RECORDED, TAIL_CHARS, LiveOutputs
 from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
-from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
+from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import TextContent
@@ -97,3 +98,22 @@ def test_what_is_kept_of_a_long_output_is_its_beginning_and_its_end() -> None:
     assert kept.startswith("line 0\n") and kept.endswith("line 19999")
     assert "characters left out" in kept and len(kept) < HEAD_CHARS + TAIL_CHARS + 100
     assert printed.pop(call_id) == ""
+
+
+async def test_only_the_first_two_megabytes_of_a_calls_output_are_recorded_and_a_note_says_so(
+    tmp_path: Path,
+) -> None:
+    tool = EchoTool(before=lambda words: None)
+
+    async def flood(args: Words, ctx: ToolContext) -> ToolResult:
+        for _ in range(3_000):
+            ctx.progress("x" * 1_000 + "\n")
+        return ToolResult(ok=True, content=(TextContent(text="done"),))
+
+    tool.run = flood  # type: ignore[method-assign]
+    async with running(tmp_path, [call(("echo", "{}")), say("Good.")], [tool]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until_payload(TurnFinished)
+    recorded = [event.text for event in bench.of(ToolProgress)]
+    assert 1_900_000 < sum(map(len, recorded)) < 2_100_000
+    assert recorded[-1] == NOT_RECORDED and recorded.count(NOT_RECORDED) == 1

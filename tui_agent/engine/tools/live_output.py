@@ -17,6 +17,9 @@ TAIL_CHARS = 10_000
 
 MAX_UNSAMPLED_CHARS = 64_000
 """Number of characters of live output that are recorded completely. Later output is sampled."""
+MAX_RECORDED_CHARS = 2_000_000
+"""Maximum characters of a call's live output in the log."""
+NOT_RECORDED = "\n[… The call printed more than 2 MB; the rest of its live output is not recorded …]\n"
 SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
 """Sampling rates: (maximum of recorded characters, characters per sample, seconds between samples)."""
 
@@ -78,6 +81,15 @@ class LiveOutputs:
 
     def __init__(self) -> None:
         self._calls: dict[CallId, Output] = {}
+        self._recorded: dict[CallId, int] = {}
+
+    def text_to_record(self, call_id: CallId, text: str) -> str:
+        """Return `text` until `MAX_RECORDED_CHARS` of a call are recorded, then a note, then nothing."""
+        before = self._recorded.get(call_id, 0)
+        self._recorded[call_id] = before + len(text)
+        if before + len(text) <= MAX_RECORDED_CHARS:
+            return text
+        return NOT_RECORDED if before <= MAX_RECORDED_CHARS else ""
 
     @classmethod
     def from_history(cls, history: Sequence[Record]) -> "LiveOutputs":
@@ -97,5 +109,6 @@ class LiveOutputs:
 
     def pop(self, call_id: CallId) -> str:
         """Remove and return a call's output; empty if there was none."""
+        self._recorded.pop(call_id, None)
         output = self._calls.pop(call_id, None)
         return "" if output is None else output.text()

@@ -218,7 +218,8 @@ class CallRunner:
 
     def _progress(self, call_id: CallId, agent: AgentId, _key: str, text: str) -> None:
         self.live_outputs.add(call_id, text)
-        self._parts.recorder.append(ToolProgress(call_id=call_id, text=text), agent=agent)
+        if text := self.live_outputs.text_to_record(call_id, text):
+            self._parts.recorder.append(ToolProgress(call_id=call_id, text=text), agent=agent)
 
     def record_crash(self, call: ToolCallPart, agent: AgentId, crash: ToolCrash) -> None:
         """Record that a tool's own code failed."""
