@@ -176,6 +176,8 @@ class OwnedApi:
             raise PluginError(
                 f"There is no event {event!r}.", hint="See docs/events.md for the kinds of events."
             )
+        if point is None and inspect.iscoroutinefunction(target):
+            raise PluginError(f"The listener for {event} is `async def`; write it as a plain function.")
         if point is None:
             self.offers.hooks.append(OfferedHook(self.plugin, event, _require_callable(target, event)))
         elif not inspect.iscoroutinefunction(target):

@@ -253,9 +253,13 @@ def test_checking_names_what_is_wrong(tmp_path: Path) -> None:
             "The tool read_file is already registered by the bundled plugin files.",
         ),
         ("def register(api):\n    api.hook('no.such', print)\n", "There is no event 'no.such'."),
+        (
+            "async def note(event):\n    pass\ndef register(api):\n    api.hook('turn.finished', note)\n",
+            "The listener for turn.finished is `async def`",
+        ),
         ("async def register(api):\n    pass\n", "register(api) is `async def`"),
     ],
-    ids=["taken-name", "unknown-event", "async-register"],
+    ids=["taken-name", "unknown-event", "async-listener", "async-register"],
 )
 def test_checking_names_what_would_never_work(tmp_path: Path, code: str, words: str) -> None:
     report = check_plugin(write(tmp_path, "useless", code))
