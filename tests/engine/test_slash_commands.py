@@ -88,7 +88,10 @@ async def test_one_that_fails_is_named_and_the_session_goes_on(
     async with running(tmp_path, [say("Here.")], commands=commands) as bench:
         await run(bench, until="command.rejected")
         (rejected,) = bench.of(CommandRejected)
-        assert rejected.reason.startswith("The command /standup failed: ") and words in rejected.reason
+        assert (
+            rejected.reason.startswith("The command /standup (plugin mine) failed: ")
+            and words in rejected.reason
+        )
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
 
@@ -271,6 +274,6 @@ async def test_a_commands_completion_is_asked_and_a_slow_or_faulty_one_is_told_o
             assert await bench.engine.slash_commands.complete(name, "") == ()
         told = [event.message for event in bench.of(ErrorRaised)]
     assert [message.split(" failed")[0] for message in told] == [
-        f"The completion of /{name}" for name in ("slow", "exits", "odd")
+        f"The completion of /{name} (plugin mine)" for name in ("slow", "exits", "odd")
     ]
     assert "took longer than 1 s" in told[0]

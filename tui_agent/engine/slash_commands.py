@@ -11,7 +11,8 @@ from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.engine.turns import Turns
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.models.normalisation import similar_names
-from tui_agent.ports.command import ArgumentCompleter, CommandAnswer
+from tui_agent.plugin_host.offers import OfferedSlashCommand
+from tui_agent.ports.command import ArgumentCompleter, CommandAnswer, SlashCommand
 from tui_agent.protocol.commands import Command, RunCommand, SubmitPrompt
 from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
@@ -65,7 +66,7 @@ class SlashCommands:
             )
             return
         try:
-            with guard_plugin(f"The command /{command.name}", PluginError):
+            with guard_plugin(f"The command {_describe(found)}", PluginError):
                 answer = await found.answer(command.arguments, recorder.state)
                 if not isinstance(answer, CommandAnswer):
                     raise PluginError(f"it returned {type(answer).__name__} instead of a CommandAnswer")
@@ -100,7 +101,7 @@ class SlashCommands:
         if found is None or not found.offer.completes or not isinstance(found, ArgumentCompleter):
             return ()
         try:
-            with guard_plugin(f"The completion of /{name}", PluginError):
+            with guard_plugin(f"The completion of {_describe(found)}", PluginError):
                 with anyio.move_on_after(COMPLETION_LIMIT_S):
                     return (await found.complete(arguments, self._parts.recorder.state))[:MAX_COMPLETIONS]
                 raise PluginError(f"it took longer than {COMPLETION_LIMIT_S:g} s")
@@ -140,3 +141,9 @@ class SlashCommands:
     def _refuse(self, command: RunCommand, reason: str, hint: str = "") -> None:
         rejected = CommandRejected(command=command.kind, reason=reason, hint=hint)
         self._parts.recorder.append(rejected, cause=command.id)
+
+
+def _describe(command: SlashCommand) -> str:
+    """Return a command's name, and the plugin that registered it."""
+    owner = f" (plugin {command.owner})" if isinstance(command, OfferedSlashCommand) else ""
+    return f"/{command.offer.name}{owner}"
