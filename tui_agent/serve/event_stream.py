@@ -52,7 +52,7 @@ class EventStream:
 
     async def _follow(self, request: web.Request) -> None:
         follower = self._hosted.session.follow(self._after)
-        translator = StreamTranslator(self._hosted.read_text)
+        translator = StreamTranslator(self._hosted.read_text, self._hosted.calls)
         try:
             while batch := await follower.next_batch():
                 for event in batch:

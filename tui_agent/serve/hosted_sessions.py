@@ -22,6 +22,8 @@ from tui_agent.ports.session import OpenedNote, read_text_or_preview
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.ids import CallId
 from tui_agent.session.clock import RandomIds
 from tui_agent.session.pending_commands import PendingCommand
 from tui_agent.session.remote import RemoteSession
@@ -40,6 +42,8 @@ class HostedSession:
         self.state = SessionState()
         self.approvals = Approvals()
         self.checkpoints = Checkpoints()
+        self.calls: dict[CallId, ToolCalled] = {}
+        """The calls that have no result yet."""
         self.clients = 0
         self.last_seq = -1
         self.ready = anyio.Event()
@@ -81,6 +85,10 @@ class HostedSession:
         self.state.apply(event)
         self.approvals.apply(event)
         self.checkpoints.apply(event)
+        if isinstance(event.payload, ToolCalled):
+            self.calls[event.payload.call_id] = event.payload
+        elif isinstance(event.payload, ToolFinished):
+            self.calls.pop(event.payload.call_id, None)
         for command in self._pending:
             command.take(event)
 

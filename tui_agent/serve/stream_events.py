@@ -5,6 +5,7 @@ interrupted stream after this number.
 """
 
 import json
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from tui_agent.ports.session import ReadText
@@ -25,11 +26,11 @@ StreamEvent: TypeAlias = tuple[str, dict[str, object]]
 
 
 class StreamTranslator:
-    """Translates the events of one stream in order."""
+    """Translates the events of one stream in order. `calls` are those that have no result when the stream starts."""
 
-    def __init__(self, read_text: ReadText) -> None:
+    def __init__(self, read_text: ReadText, calls: Mapping[CallId, ToolCalled]) -> None:
         self._read_text = read_text
-        self._calls: dict[CallId, ToolCalled] = {}
+        self._calls = dict(calls)
         self._streamed: set[RequestId] = set()
 
     async def translate(self, event: Envelope) -> StreamEvent | None:

@@ -255,6 +255,23 @@ async def test_approval_starts_with_the_tasks_and_goes_on(
         assert api.fakes[0].submitted[-1] == command.model_copy(update={"id": CommandId("cmd_2")})
 
 
+async def test_a_call_that_starts_after_its_approval_is_named(tmp_path: Path) -> None:
+    called = ToolCalled(call_id=CALL, name="read_file", arguments={}, iteration=1, verb="read", target="a.py")
+
+    def react(fake: FakeSession, command: Command, command_id: CommandId) -> None:
+        if isinstance(command, SubmitPrompt):
+            fake.feed(TurnStarted(turn=1), called, REQUESTED, cause=command_id)
+        else:
+            started = ToolStarted(call_id=CALL, writes=False)
+            fake.feed(started, TurnFinished(turn=1, reason="finished"), cause=command_id)
+
+    async with serving(tmp_path, react=react) as api:
+        first = await api.stream("/api/chat", {"message": "go"}, most=2)
+        events = await api.stream("/api/approve", {"sessionId": first[0][2]["sessionId"]})
+    [start] = [data for _, name, data in events if name == "tool_start"]
+    assert start == {"id": CALL, "name": "read_file", "summary": "read a.py"}
+
+
 async def test_a_question_that_needs_words_is_not_approved(tmp_path: Path) -> None:
     asked = QuestionAsked(question_id=RequestId("q"), text="Which?", form="choice", options=("A", "B"))
     async with serving(tmp_path, asked, react=answer_prompts) as api:
