@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from tui_agent.engine.plugin_guard import EventLoopBlocked
+from tui_agent.engine.plugin_wrappers import GuardedAgent
 
 BLOCK_LIMIT_S = 10.0
 """Seconds that a plugin's code may block the event loop."""
@@ -29,7 +30,7 @@ _GUARDS = {
         "preview",
         "run",
     ),
-    "tui_agent.engine.plugin_wrappers": ("contribute", "_wrap", "_notify", "step"),
+    "tui_agent.engine.plugin_wrappers": ("contribute", "_wrap", "_notify", GuardedAgent.step.__name__),
     "tui_agent.engine.slash_commands": ("run", "complete"),
     "tui_agent.wiring.hooks": ("ask_plugin_function", "notify"),
 }
