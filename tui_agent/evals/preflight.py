@@ -1,14 +1,19 @@
 """Checks before the first cell of a run: all arms have a usable model, and the cases have the oracle that a run needs.
 
-Invariant: nothing is written and nothing is sent.
+Invariant: nothing is written outside of a temporary folder, and nothing is sent to a model.
 """
 
 import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import anyio
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.trust import current_trust_keys
 from tui_agent.engine.agent_programs.program_agent import PROGRAMS
 from tui_agent.errors import ConfigError
+from tui_agent.evals.arms import ABLATIONS
 from tui_agent.evals.plan import ORACLE, Arm, Plan, RunFolder
 from tui_agent.evals.suites import load_suite
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
@@ -16,6 +21,7 @@ from tui_agent.protocol.unicode_text import list_first
 from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.models import build_model_factory
 from tui_agent.wiring.plugins import agent_factories, missing_program, plugin_host, require_agent
+from tui_agent.wiring.session import open_session
 from tui_agent.wiring.settings import build_settings, lacks_model
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
@@ -26,7 +32,8 @@ MAX_NAMED_CASES = 5
 def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> None:
     """Raise `ConfigError` if an unfinished cell has no usable model, has no oracle, or turns off an unknown feature.
 
-    The models of cells that run on other machines are not checked, because those machines have their own configuration.
+    For cells that run on other machines, models and names of features are not checked, because those machines have
+    their own configuration.
     """
     cells = run.unfinished_cells(plan)
     wanted = {cell.arm for cell in cells}
@@ -37,6 +44,8 @@ def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> None:
         Ablation(arm.without)
     for arm in arms if is_local else ():
         _require_usable_model(plan, run, arm)
+        if arm.without not in ABLATIONS.values():
+            _require_known_features(plan, arm)
 
 
 def require_model(base: StartupContext) -> None:
@@ -72,6 +81,34 @@ def _require_usable_model(plan: Plan, run: RunFolder, arm: Arm) -> None:
     require_model(base)
     _require_program(base)
     build_settings(base, build_model_factory(base, loaded))
+
+
+def _require_known_features(plan: Plan, arm: Arm) -> None:
+    """Raise `ConfigError` if an arm turns off a section, tool or prompt part that does not exist.
+
+    The names of skills are checked in each cell, because a case's fixture may have skills.
+    """
+    without = tuple(name for name in arm.without if not name.startswith("skill:"))
+    with TemporaryDirectory() as folder:
+        options = SessionOptions(
+            cwd=Path(folder),
+            client="eval",
+            agent="default",
+            model="demo",
+            environment=LOCAL_ENVIRONMENT,
+            without=without,
+            context_mode=arm.context_mode,
+            data_dir=Path(folder) / "data",
+            plugin_dirs=plan.plugin_dirs,
+            interactive=False,
+            trusted_once=current_trust_keys(Path(folder)),
+        )
+        anyio.run(_open_and_close, options)
+
+
+async def _open_and_close(options: SessionOptions) -> None:
+    async with open_session(options):
+        pass
 
 
 def _require_program(base: StartupContext) -> None:

@@ -44,6 +44,17 @@ def test_a_run_that_cannot_work_is_refused_before_its_first_cell(
     assert not (work / "out").exists()
 
 
+@rows("name", ["tool:nosuch", "section:nosuch", "prompt:nosuch"])
+def test_an_unknown_feature_is_refused_before_the_cells_of_the_other_arms(
+    work: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    words = ["eval", "ablate", "one.toml", "-m", "demo", "--out", "out", "--without", "tool:grep"]
+    assert main([*words, "--without", name]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.startswith(f"tui-agent: There is no '{name}'. Known: ")) == ("", True), err
+    assert not (work / "out").exists()
+
+
 def test_a_resumed_run_takes_no_option_of_its_plan(capsys: pytest.CaptureFixture[str]) -> None:
     for words, option in (
         (("-m", "demo"), "--model"),
