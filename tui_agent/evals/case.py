@@ -32,6 +32,12 @@ def _check_relative(path: str) -> str:
     return path
 
 
+def _check_not_blank(text: str) -> str:
+    if text.isspace():
+        raise ValueError("the text is blank")
+    return text
+
+
 RelativePath: TypeAlias = Annotated[str, AfterValidator(_check_relative)]
 """A path inside the workspace."""
 Name: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
@@ -90,7 +96,7 @@ class Case(_Entry):
     """
 
     id: Name = ""
-    prompt: str = Field(min_length=1)
+    prompt: Annotated[str, AfterValidator(_check_not_blank)] = Field(min_length=1)
     fixture: str = ""
     files: dict[RelativePath, str] = Field(default_factory=dict)
     test_files: dict[RelativePath, str] = Field(default_factory=dict)

@@ -42,6 +42,7 @@ def fault(tmp_path: Path, tree: object) -> str:
             {**GOOD, "prompt": ""},
             "/bad.json: 'prompt' is '': string should have at least 1 character. Correct the value.",
         ),
+        ({**GOOD, "prompt": " \n"}, "/bad.json: 'prompt' is ' \\n': the text is blank. Correct the value."),
         (
             {**GOOD, "files": {"../a": ""}},
             "/bad.json: 'files.\"../a\"': the path is outside the workspace. Correct the value.",
