@@ -241,3 +241,10 @@ async def test_a_wrong_theme_and_a_wrong_key_are_both_told(tmp_path: Path) -> No
     path.write_text('theme = "nosuch"\n[keys]\npalette = "nonsense"\n')
     async with open_app(golden("night_shift"), environ={"XDG_CONFIG_HOME": str(tmp_path)}) as driven:
         assert "No theme 'nosuch'." in driven.text() and "there is no key nonsense." in driven.text()
+
+
+async def test_the_details_of_a_span_name_the_changed_key(tmp_path: Path) -> None:
+    async with open_with_keys(tmp_path, 'json = "n"') as driven:
+        await driven.press("f3")
+        await driven.until(lambda: "its events as JSON" in driven.text())
+        assert "N its events as JSON" in driven.text()

@@ -54,7 +54,7 @@ class PromptSubmitter:
             self._host.app.prompt.give_back(messages)
             self._host.editor.focus()
             self._host.app.say(
-                "Choose a model first: press a number on the page, or type /model. Your message stays here."
+                "Choose a model first: choose a row of the page, or type /model. Your message stays here."
             )
         return [item for item in waiting if item not in messages]
 
