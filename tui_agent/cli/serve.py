@@ -16,8 +16,8 @@ import anyio
 
 from tui_agent.cli.options import EVERYTHING, add_groups, session_options
 from tui_agent.cli.output import say
-from tui_agent.config.extras import install_hint
-from tui_agent.errors import ConfigError, UsageError
+from tui_agent.config.extras import load_package
+from tui_agent.errors import UsageError
 
 EXAMPLES = """\
 examples:
@@ -72,12 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def import_server(name: str) -> ModuleType:
     """Return a module of `tui_agent.serve`. Raises `ConfigError` if the extra `web` is not installed."""
-    try:
-        return import_module(f"tui_agent.serve.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != "aiohttp":
-            raise
-        raise ConfigError("The web server needs the extra `web`.", hint=install_hint("web")) from error
+    load_package("aiohttp")
+    return import_module(f"tui_agent.serve.{name}")
 
 
 async def serve_until_signal(serve: "partial[object]") -> None:

@@ -1,14 +1,39 @@
-"""The command that adds an optional part of the program, an extra, to the running installation."""
+"""Import of optional packages at their first use, and the command that installs the extra with such a package."""
 
 import json
 import shlex
 import sys
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
+from tui_agent.errors import ConfigError
+
+EXTRAS: Final = {
+    "aiohttp": "web",
+    "boto3": "s3",
+    "duckdb": "parquet",
+    "e2b": "e2b",
+    "modal": "modal",
+    "ray": "ray",
+    "textual_serve": "web",
+}
+"""The extra of tui-agent that installs each package."""
 _RECEIPTS: Final = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
 """A file that an installer leaves in the environment, and the command of this installer."""
+
+
+def load_package(name: str) -> ModuleType:
+    """Import one of the packages in `EXTRAS`. Raises `ConfigError` with the command that installs it."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as fault:
+        if fault.name != name:
+            raise
+        message = f"This needs the package {name}, which is not installed."
+        raise ConfigError(message, hint=install_hint(EXTRAS[name])) from fault
 
 
 def install_hint(extra: str) -> str:

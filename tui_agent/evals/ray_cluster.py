@@ -19,12 +19,12 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
+from tui_agent.config.extras import load_package
 from tui_agent.errors import ConfigError
 from tui_agent.evals.case import Case
 from tui_agent.evals.plan import Cell, Plan, RunFolder
 from tui_agent.evals.pool import FAULT_STATUS, GRACE_PERIOD_S, RunAttempt, run_child
 from tui_agent.evals.suites import load_suite
-from tui_agent.export.optional_package import load_package
 
 CASE_FILE = ".case-of-cell.json"
 ADDRESS_HINT = "Give --address HOST:PORT as `ray start --head` prints it. If the cluster asks for a token, set RAY_AUTH_MODE=token."

@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from tui_agent.config.extras import load_package
 from tui_agent.errors import StoreError, UsageError
-from tui_agent.export.optional_package import load_package
 
 SCHEME: Final = "s3://"
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
+from tui_agent.config.extras import load_package
 from tui_agent.errors import SessionNotFound, StoreFull, StoreUnusable, UsageError
-from tui_agent.export.optional_package import load_package
 from tui_agent.export.session_tables import TABLES, read_session_rows
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.store.session_index_rows import LogState

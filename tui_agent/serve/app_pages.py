@@ -13,8 +13,8 @@ from string import Template
 import anyio
 from aiohttp import web
 
-from tui_agent.config.extras import install_hint
-from tui_agent.errors import ConfigError, UsageError
+from tui_agent.config.extras import load_package
+from tui_agent.errors import UsageError
 from tui_agent.serve.access import AccessControl
 from tui_agent.serve.page_connection import MAX_INPUT_BYTES, PageConnection, clamp_cells
 
@@ -96,13 +96,7 @@ def _cells(text: str) -> int:
 
 def _static_folder() -> Path:
     """Return the folder with the terminal for browsers. Raises `ConfigError` if its package is not installed."""
-    try:
-        return Path(str(files("textual_serve").joinpath("static")))
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            "The web server needs the package textual-serve.",
-            hint=install_hint("web"),
-        ) from error
+    return Path(str(files(load_package("textual_serve")).joinpath("static")))
 
 
 def _listen(host: str, port: int) -> socket.socket:

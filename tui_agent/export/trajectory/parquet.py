@@ -10,8 +10,8 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any, Final
 
+from tui_agent.config.extras import load_package
 from tui_agent.errors import StoreFull, UsageError
-from tui_agent.export.optional_package import load_package
 from tui_agent.export.trajectory.records import AgentTrace, RunRecord
 from tui_agent.export.trajectory.rows import (
     PART_COLUMNS,

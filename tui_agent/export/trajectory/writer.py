@@ -12,8 +12,8 @@ from typing import Any, Final
 import anyio
 from anyio.to_thread import run_sync
 
+from tui_agent.config.extras import load_package
 from tui_agent.errors import StoreError
-from tui_agent.export.optional_package import load_package
 from tui_agent.export.trajectory.trajectory_file import (
     BUNDLE,
     TrajectoryFile,

@@ -6,13 +6,12 @@ The SDK gives output as text, so bytes that are not UTF-8 arrive replaced.
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from anyio import to_thread
 
-from tui_agent.config.extras import install_hint
+from tui_agent.config.extras import load_package
 from tui_agent.errors import ConfigError, EnvironmentFault, EnvironmentLost
 from tui_agent.workspace.containers.image_build import IMAGE_NAME, context_digest
 from tui_agent.workspace.remote.machine import provider_fault
@@ -51,10 +50,7 @@ class E2BMachine:
 
     async def start(self) -> None:
         """Create the sandbox. Raises `ConfigError` if the SDK is missing or E2B refuses."""
-        try:
-            self._sdk = await to_thread.run_sync(import_module, "e2b")  # takes a second
-        except ImportError as error:
-            raise ConfigError("The environment e2b needs E2B's SDK.", hint=install_hint("e2b")) from error
+        self._sdk = await to_thread.run_sync(load_package, "e2b")  # takes a second
         template = self._template
         try:
             if template.startswith("/"):

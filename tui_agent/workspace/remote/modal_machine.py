@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import anyio
 from anyio import to_thread
 
-from tui_agent.config.extras import install_hint
+from tui_agent.config.extras import load_package
 from tui_agent.errors import ConfigError, EnvironmentFault, EnvironmentLost
 from tui_agent.workspace.remote.machine import provider_fault
 
@@ -44,12 +43,7 @@ class ModalMachine:
 
     async def start(self) -> None:
         """Create the sandbox. Raises `ConfigError` if the SDK is missing or Modal refuses."""
-        try:
-            modal = await to_thread.run_sync(import_module, "modal")  # takes a second
-        except ImportError as error:
-            raise ConfigError(
-                "The environment modal needs Modal's SDK.", hint=install_hint("modal")
-            ) from error
+        modal: Any = await to_thread.run_sync(load_package, "modal")  # takes a second
         try:
             app = await modal.App.lookup.aio(APP, create_if_missing=True)
             image = _make_image(modal, self._image)
