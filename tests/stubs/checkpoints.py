@@ -60,6 +60,15 @@ async def begun(folder: Path, *, limits: Limits | None = None) -> GitCheckpoints
     return made
 
 
+async def begun_workspace(
+    root: Path, *, repository: bool = False, **files: str
+) -> tuple[Path, GitCheckpoints, str]:
+    """A workspace, its checkpoints, and the first of them."""
+    folder = workspace(root, repository=repository, **files)
+    made = await begun(folder)
+    return folder, made, made.head
+
+
 async def taken(made: GitCheckpoints, author: Author = "agent", part: int = 1) -> str:
     """Look everywhere and keep what is found."""
     return await made.commit(await made.find_changes(), part=part, author=author, message="changes")

@@ -5,16 +5,22 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.stubs.checkpoints import Killed, KilledActs, begun, shadow, snapshot, taken, workspace, write
+from tests.stubs.checkpoints import (
+    Killed,
+    KilledActs,
+    begun_workspace,
+    shadow,
+    snapshot,
+    taken,
+    write,
+)
 from tui_agent.workspace.checkpoints.atomic_restore import FileOperations
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 
 async def cut_off(root: Path, acts: int) -> tuple[Path, str]:
     """A workspace in which a restore ended after so many acts; the newest checkpoint."""
-    folder = workspace(root, gone="g\n")
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(root, gone="g\n")
     (folder / "gone").unlink()
     write(folder, {"README": "by the agent\n", "new": "by the agent\n"})
     head = await taken(made)
@@ -68,9 +74,7 @@ class Meanwhile(FileOperations):
 
 
 async def test_a_restore_that_is_at_work_is_let_alone_by_another_session(tmp_path: Path) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     write(folder, {"README": "by the agent\n"})
     head = await taken(made)
     acts = Meanwhile(folder)

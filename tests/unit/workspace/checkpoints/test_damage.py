@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stubs.checkpoints import begun, git, shadow, snapshot, taken, workspace, write
+from tests.stubs.checkpoints import begun, begun_workspace, git, shadow, snapshot, taken, workspace, write
 from tui_agent.errors import CheckpointError
 
 
@@ -53,9 +53,7 @@ async def test_a_store_that_lost_its_newest_checkpoint_begins_anew(
     tmp_path: Path, damage: Callable[[Path], None], repository: bool
 ) -> None:
     unchanged = repository
-    folder = workspace(tmp_path, repository=repository)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path, repository=repository)
     write(folder, {"README": "new\n", "src/app.py": "new\n"})
     head = await taken(made)
     damage(tmp_path / "checkpoints.git")
@@ -171,9 +169,7 @@ async def test_what_only_names_the_checkpoints_is_mended_and_nothing_is_lost(
 
 @pytest.mark.parametrize("gone", ["deleted", "moved", "a file", "a link to nothing"])
 async def test_a_workspace_that_is_gone_is_said_and_counts_as_no_change(tmp_path: Path, gone: str) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     write(folder, {"README": "new\n"})
     head = await taken(made)
     again = shadow(folder)

@@ -11,6 +11,7 @@ from tests.stubs.checkpoints import (
     FailingActs,
     FailingRuns,
     begun,
+    begun_workspace,
     git,
     shadow,
     snapshot,
@@ -27,9 +28,7 @@ MOST = 60
 
 async def prepared(root: Path) -> tuple[Path, GitCheckpoints, str]:
     """A session that did something of every kind, and its first checkpoint."""
-    folder = workspace(root, gone="g\n", bits="b\n", **{"old/x": "x\n"})
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(root, gone="g\n", bits="b\n", **{"old/x": "x\n"})
     (folder / "gone").unlink()
     shutil.rmtree(folder / "old")
     (folder / "bits").chmod(0o700)
@@ -191,9 +190,7 @@ async def test_a_restore_that_is_cancelled_while_it_moves_leaves_all_as_it_was(t
 
 
 async def test_a_commit_that_is_cancelled_is_not_there(tmp_path: Path) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     write(folder, {"README": "new\n"})
     changes = await made.find_changes()
     with anyio.CancelScope() as scope:
@@ -207,9 +204,7 @@ async def test_a_commit_that_is_cancelled_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.slow_variants
 @pytest.mark.parametrize("damage", ["cut", "gone", "garbage", "locked", "other"])
 async def test_a_broken_index_is_read_again_from_the_newest_checkpoint(tmp_path: Path, damage: str) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     store = tmp_path / "checkpoints.git"
     write(folder, {"README": "new\n"})
     head = await taken(made)
@@ -242,9 +237,7 @@ async def test_a_broken_index_is_read_again_from_the_newest_checkpoint(tmp_path:
 
 
 async def test_a_missing_object_is_said_and_nothing_is_changed(tmp_path: Path) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     write(folder, {"README": "new\n"})
     head = await taken(made)
     store = tmp_path / "checkpoints.git"
@@ -295,9 +288,7 @@ async def test_a_damaged_object_is_found(tmp_path: Path) -> None:
 
 
 async def test_a_full_disk_is_said_and_the_workspace_is_untouched(tmp_path: Path) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    head = made.head
+    folder, made, head = await begun_workspace(tmp_path)
     write(folder, {"README": "new\n"})
     changes = await made.find_changes()
 

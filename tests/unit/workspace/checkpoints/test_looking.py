@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stubs.checkpoints import begun, git, shadow, taken, workspace, write
+from tests.stubs.checkpoints import begun, begun_workspace, git, shadow, taken, workspace, write
 from tui_agent.workspace.checkpoints.change_detection import rewrite_pattern
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
@@ -50,9 +50,7 @@ async def test_an_edit_of_the_same_length_at_once_is_seen(tmp_path: Path) -> Non
 @pytest.mark.slow_variants
 @pytest.mark.parametrize("bits", [0o600, 0o755, 0o640])
 async def test_permission_bits_are_a_change_and_are_kept(tmp_path: Path, bits: int) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     (folder / "README").chmod(bits)
     changes = await made.find_changes()
     assert [(file.path, file.mode) for file in changes.files] == [("README", bits)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stubs.checkpoints import begun, taken, workspace, write
+from tests.stubs.checkpoints import begun, begun_workspace, taken, workspace, write
 from tui_agent.errors import CheckpointError
 from tui_agent.workspace.checkpoints.restore_plan import count_changed_lines, matches_entry
 from tui_agent.workspace.checkpoints.rooted_files import LINK, FileState
@@ -77,9 +77,7 @@ async def test_a_plan_names_what_holds_the_place_of_another(tmp_path: Path) -> N
 
 
 async def test_a_plan_tells_of_bits_of_links_and_of_what_a_person_changed(tmp_path: Path) -> None:
-    folder = workspace(tmp_path, mine="a\n", bits="a\n", link="a\n", pipe="a\n")
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path, mine="a\n", bits="a\n", link="a\n", pipe="a\n")
     write(folder, {"mine": "agent\n", "pipe": "agent\n"})
     (folder / "bits").chmod(0o755)
     (folder / "link").unlink()
@@ -106,9 +104,7 @@ async def test_a_plan_tells_of_bits_of_links_and_of_what_a_person_changed(tmp_pa
 
 
 async def test_a_plan_that_is_no_longer_the_newest_is_refused(tmp_path: Path) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     write(folder, {"README": "agent\n"})
     await taken(made)
     plan = await made.plan_restore(first)
@@ -120,9 +116,7 @@ async def test_a_plan_that_is_no_longer_the_newest_is_refused(tmp_path: Path) ->
 
 
 async def test_a_restore_takes_nothing_that_its_plan_did_not_name(tmp_path: Path) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     write(folder, {"README": "agent\n"})
     await taken(made)
     plan = await made.plan_restore(first)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stubs.checkpoints import begun, git, shadow, snapshot, taken, workspace, write
+from tests.stubs.checkpoints import begun, begun_workspace, git, shadow, snapshot, taken, workspace, write
 from tui_agent.errors import CheckpointError
 from tui_agent.workspace.checkpoints.atomic_restore import FileOperations
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
@@ -104,9 +104,7 @@ class Writing(FileOperations):
 @pytest.mark.slow_variants
 @pytest.mark.parametrize("how", ["bytes", "bits", "gone", ""])
 async def test_a_file_that_changes_while_all_is_laid_out_stops_the_restore(tmp_path: Path, how: str) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     write(folder, {"README": "agent\n", "src/app.py": "agent\n"})
     head = await taken(made)
     again = shadow(folder, acts=Writing(folder / "README", how))
@@ -147,9 +145,7 @@ FAULTS = [
 async def test_a_fault_is_told_with_its_file_where_it_has_one(
     tmp_path: Path, fault: OSError, said: str
 ) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     write(folder, {"README": "agent\n"})
     head = await taken(made)
     again = shadow(folder, acts=Failing(fault))
@@ -177,9 +173,7 @@ async def test_a_checkpoint_with_no_common_beginning_is_refused(tmp_path: Path) 
 async def test_what_a_restore_left_alone_stands_in_its_commit_and_a_whole_one_makes_none(
     tmp_path: Path,
 ) -> None:
-    folder = workspace(tmp_path, other="o\n")
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path, other="o\n")
     write(folder, {"README": "agent\n", "other": "agent\n"})
     second = await taken(made)
     write(folder, {"other": "human\n"})
@@ -209,9 +203,8 @@ async def test_what_only_is_called_like_a_cut_restore_is_let_alone(tmp_path: Pat
 
 
 async def test_empty_folders_in_the_place_of_a_file_make_room_the_deepest_first(tmp_path: Path) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first, before = made.head, snapshot(folder)
+    folder, made, first = await begun_workspace(tmp_path)
+    before = snapshot(folder)
     (folder / "README").unlink()
     write(folder, {"README/x": "x\n"})
     await taken(made)
@@ -224,9 +217,7 @@ async def test_empty_folders_in_the_place_of_a_file_make_room_the_deepest_first(
 
 @pytest.mark.parametrize("held", ["file", "link"])
 async def test_a_folder_that_holds_anothers_file_or_link_is_not_replaced(tmp_path: Path, held: str) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     (folder / "README").unlink()
     write(folder, {"README/in/x": "x\n"})
     await taken(made)

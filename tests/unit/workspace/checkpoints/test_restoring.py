@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.stubs.checkpoints import begun, git, shadow, snapshot, taken, workspace, write
+from tests.stubs.checkpoints import begun, begun_workspace, git, shadow, snapshot, taken, workspace, write
 from tui_agent.errors import CheckpointError
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
 
 
 async def test_edits_are_put_back_and_forth(tmp_path: Path) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first, before = made.head, snapshot(folder)
+    folder, made, first = await begun_workspace(tmp_path)
+    before = snapshot(folder)
     write(folder, {"src/app.py": "one\ntwo\n", "deep/er/new": "x\n"})
     (folder / "README").unlink()
     second = await taken(made)
@@ -39,9 +38,7 @@ async def test_edits_are_put_back_and_forth(tmp_path: Path) -> None:
 
 
 async def test_what_someone_else_changed_asks_first(tmp_path: Path) -> None:
-    folder = workspace(tmp_path, other="o\n", third="t\n")
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path, other="o\n", third="t\n")
     write(folder, {"README": "agent\n", "src/app.py": "agent\n", "third": "agent\n"})
     await taken(made)
     write(folder, {"README": "human\n", "other": "human\n"})
@@ -64,9 +61,7 @@ async def test_what_someone_else_changed_asks_first(tmp_path: Path) -> None:
 
 
 async def test_what_changed_after_the_plan_was_shown_is_left_alone(tmp_path: Path) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     write(folder, {"README": "agent\n"})
     await taken(made)
     plan = await made.plan_restore(first)
@@ -81,9 +76,7 @@ async def test_what_changed_after_the_plan_was_shown_is_left_alone(tmp_path: Pat
 async def test_what_stood_in_conflict_when_the_plan_was_shown_is_left_alone_though_it_does_no_more(
     tmp_path: Path,
 ) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     write(folder, {"README": "agent\n", "src/app.py": "agent\n"})
     await taken(made)
     write(folder, {"README": "human\n"})
@@ -175,9 +168,8 @@ async def test_a_file_of_which_no_checkpoint_knows_stays_though_it_is_named(tmp_
 
 
 async def test_files_and_folders_change_places(tmp_path: Path) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first, before = made.head, snapshot(folder)
+    folder, made, first = await begun_workspace(tmp_path)
+    before = snapshot(folder)
     (folder / "README").unlink()
     write(folder, {"README/inside/x": "x\n"})
     (folder / "src" / "app.py").unlink()
@@ -211,9 +203,7 @@ async def test_folders_go_only_when_the_session_made_them(tmp_path: Path, reposi
 
 
 async def test_a_folder_with_other_files_is_not_replaced(tmp_path: Path) -> None:
-    folder = workspace(tmp_path, **{".gitignore": "*.log\n"})
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path, **{".gitignore": "*.log\n"})
     (folder / "README").unlink()
     write(folder, {"README/x": "x\n"})
     await taken(made)
@@ -228,9 +218,7 @@ async def test_a_folder_with_other_files_is_not_replaced(tmp_path: Path) -> None
 async def test_a_conflict_that_is_kept_keeps_the_place_of_another(
     tmp_path: Path, overwrite: tuple[str, ...]
 ) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     (folder / "README").unlink()
     write(folder, {"README/x": "x\n"})
     await taken(made)
@@ -245,9 +233,7 @@ async def test_a_conflict_that_is_kept_keeps_the_place_of_another(
 
 
 async def test_files_that_the_session_never_changed_are_left_alone(tmp_path: Path) -> None:
-    folder = workspace(tmp_path, repository=True, other="o\n")
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path, repository=True, other="o\n")
     write(folder, {"other": "human\n"})
     await taken(made, "human")
     write(folder, {"README": "agent\n"})
@@ -277,9 +263,7 @@ async def test_a_large_file_is_put_back(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_other_branches_of_the_session_are_kept_for_ever(tmp_path: Path) -> None:
-    folder = workspace(tmp_path)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path)
     write(folder, {"README": "one\n"})
     one = await taken(made)
     await made.restore(await made.plan_restore(first))

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from tests.stubs.checkpoints import begun, git, shadow, snapshot, taken, workspace, write
+from tests.stubs.checkpoints import begun, begun_workspace, git, shadow, snapshot, taken, workspace, write
 from tui_agent.errors import CheckpointError
 from tui_agent.workspace.checkpoints.borrowed_objects import MAX_COPY_PACKS
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits
@@ -19,9 +19,8 @@ from tui_agent.workspace.checkpoints.store_state import measure_folder
 
 
 async def test_what_was_borrowed_becomes_the_stores_own(tmp_path: Path) -> None:
-    folder = workspace(tmp_path, repository=True)
-    made = await begun(folder)
-    first, before = made.head, snapshot(folder)
+    folder, made, first = await begun_workspace(tmp_path, repository=True)
+    before = snapshot(folder)
     assert await made.run_maintenance()
     shutil.rmtree(folder / ".git")
     assert await made.verify() == []
@@ -57,9 +56,8 @@ def rewrite_and_prune(folder: Path) -> None:
 
 
 async def test_a_rewritten_and_pruned_history_breaks_no_settled_checkpoint(tmp_path: Path) -> None:
-    folder = workspace(tmp_path, repository=True)
-    made = await begun(folder)
-    first, before = made.head, snapshot(folder)
+    folder, made, first = await begun_workspace(tmp_path, repository=True)
+    before = snapshot(folder)
     write(folder, {"README": "by the agent\n"})
     second = await taken(made)
     after = snapshot(folder)
@@ -77,9 +75,7 @@ async def test_a_rewritten_and_pruned_history_breaks_no_settled_checkpoint(tmp_p
 
 
 async def test_an_unsettled_store_survives_the_pruning_with_what_is_left(tmp_path: Path) -> None:
-    folder = workspace(tmp_path, repository=True)
-    made = await begun(folder)
-    first = made.head
+    folder, made, first = await begun_workspace(tmp_path, repository=True)
     write(folder, {"README": "by the agent\n"})
     head = await taken(made)
     rewrite_and_prune(folder)
@@ -268,9 +264,8 @@ async def test_where_the_repository_that_it_borrows_from_is_gone_that_is_said_wi
 
 
 async def test_a_workspace_that_was_moved_with_its_repository_is_borrowed_from_there(tmp_path: Path) -> None:
-    folder = workspace(tmp_path, repository=True)
-    made = await begun(folder)
-    first, before = made.head, snapshot(folder)
+    folder, made, first = await begun_workspace(tmp_path, repository=True)
+    before = snapshot(folder)
     write(folder, {"README": "new\n"})
     head = await taken(made)
     folder.rename(tmp_path / "moved")
