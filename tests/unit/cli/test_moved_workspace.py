@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.test_session_fork import Call, call, files, log, made, seq_of, tmp_path, two_turns, work
+from tests.unit.cli.test_session_fork import Call, files, log, made, seq_of, tmp_path, two_turns, work
 
-__all__ = ["call", "tmp_path", "two_turns", "work"]
+__all__ = ["tmp_path", "two_turns", "work"]
 
 
 def moves(tmp_path: Path, session: str = "ses_a") -> list[tuple[str, str]]:

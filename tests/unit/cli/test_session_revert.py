@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.test_session_fork import Call, call, files, log, made, seq_of, tmp_path, two_turns, work
+from tests.unit.cli.test_session_fork import Call, files, log, made, seq_of, tmp_path, two_turns, work
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_store import SessionStore
 
-__all__ = ["call", "tmp_path", "two_turns", "work"]
+__all__ = ["tmp_path", "two_turns", "work"]
 FIRST = {"a.txt": "as found\n", "new.txt": "one\n"}
 BOTH = {**FIRST, "more.txt": "two\n"}
 
@@ -51,7 +51,7 @@ def test_a_preview_writes_nothing_and_needs_nobody_to_let_go_of_the_session(
 ) -> None:
     at = str(seq_of(tmp_path, "checkpoint.taken", 2))
     (work / "a.txt").write_text("by hand\n")
-    sessions = tmp_path / "data" / "sessions"
+    sessions = tmp_path / "sessions"
     held = SessionStore(sessions, SystemClock(), Redactor()).open("ses_a")
     before = contents(sessions / "ses_a")
     try:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.test_session_fork import Call, call, files, log, made, seq_of, tmp_path, two_turns, work
+from tests.unit.cli.test_session_fork import Call, files, log, made, seq_of, tmp_path, two_turns, work
 
-__all__ = ["call", "tmp_path", "two_turns", "work"]
+__all__ = ["tmp_path", "two_turns", "work"]
 
 
 def what_if(call: Call, tmp_path: Path, at: int, *words: str) -> tuple[int, str, str]:
@@ -29,7 +29,7 @@ def test_it_runs_on_in_a_folder_of_its_own_and_both_stand_side_by_side(
     assert (left["session"], left["answer"], right["answer"]) == ("ses_a", "Hello.", "Done otherwise.")
     assert {file["path"] for file in right["files"]} == {"other.txt"}
     assert files(work) == before
-    own = tmp_path / "data" / "sessions" / right["session"] / "workspace"
+    own = tmp_path / "sessions" / right["session"] / "workspace"
     assert files(own) == {"a.txt": "as found\n", "new.txt": "one\n", "other.txt": "three\n"}
     assert call("sessions", "verify", right["session"])[0] == 0
     kinds = [event["payload"]["kind"] for event in log(tmp_path, right["session"])]
@@ -50,7 +50,7 @@ def test_a_folder_that_is_named_is_the_one_it_works_in(call: Call, tmp_path: Pat
     status, out, _ = what_if(call, tmp_path, at, "--result", "x", "--folder", "../try", "--json")
     assert status == 0
     assert files(tmp_path / "try")["more.txt"] == "two\n"
-    fork = tmp_path / "data" / "sessions" / json.loads(out)["right"]["session"]
+    fork = tmp_path / "sessions" / json.loads(out)["right"]["session"]
     assert not (fork / "workspace").exists()
     again = call("sessions", "what-if", "ses_a", "--at", str(at), "--result", "x", "--folder", "../try")
     assert (again[0], "is not empty" in again[2]) == (1, True)
@@ -63,7 +63,7 @@ def test_one_thing_is_different(call: Call, tmp_path: Path, words: tuple[str, ..
     at = seq_of(tmp_path, "tool.finished", name="read_file")
     status, _, err = what_if(call, tmp_path, at, *words)
     assert (status, "needs exactly one change" in err) == (2, True)
-    assert len(list((tmp_path / "data" / "sessions").glob("ses_*"))) == 1
+    assert len(list((tmp_path / "sessions").glob("ses_*"))) == 1
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_where_nothing_is_to_be_answered_nothing_is_made(call: Call, tmp_path: P
     ended = seq_of(tmp_path, "turn.finished")
     status, _, err = what_if(call, tmp_path, ended, "--context-mode", "none")
     assert (status, "there is nothing to continue" in err) == (2, True)
-    assert len(list((tmp_path / "data" / "sessions").glob("ses_*"))) == 1
+    assert len(list((tmp_path / "sessions").glob("ses_*"))) == 1
     status, out, _ = what_if(call, tmp_path, ended, "--message", "and now?", "--json")
     assert (status, json.loads(out)["right"]["answer"]) == (0, "Hello.")
 
@@ -82,4 +82,4 @@ def test_a_fork_of_its_own_folder_goes_with_its_session(call: Call, tmp_path: Pa
     one = made(what_if(call, tmp_path, at, "--result", "x", "--json"))
     fork = one["right"]["session"]
     assert call("sessions", "rm", fork, "--yes")[0] == 0
-    assert not (tmp_path / "data" / "sessions" / fork).exists()
+    assert not (tmp_path / "sessions" / fork).exists()
