@@ -88,7 +88,7 @@ class Verdict:
     detail: str = ""
     instability: bool = False
     interrupted: bool = False
-    """True if the machine was lost or its provider failed, so that another attempt may end in another way."""
+    """True if the machine was lost or a provider failed for a time, so that another attempt may end in another way."""
     end: TrajectoryEnd = "solved"
 
 
@@ -108,10 +108,15 @@ def judge(
     reason if a check gave no result. `oracle_fault` says what the oracle did wrong; None if a model acted.
     `verifier_result` describes a reward that is too low.
     """
-    instability = outcome.reason == "model_error" and conduct.model_fault in TRANSIENT
-    if instability:
+    is_transient = conduct.model_fault in TRANSIENT
+    if outcome.reason == "model_error" and (is_transient or conduct.model_fault == "auth"):
         return Verdict(
-            False, "", f"provider: {outcome.detail}", instability=True, interrupted=True, end="agent_error"
+            False,
+            "",
+            f"provider: {outcome.detail}",
+            instability=True,
+            interrupted=is_transient,  # A key that was refused will be refused again.
+            end="agent_error",
         )
     if outcome.reason in _AGENT_FAULTS:
         category = "engine" if outcome.reason == "error" else "model"

@@ -112,7 +112,7 @@ async def _run_with_attempts(
 
 def _needs_retry(plan: Plan, result: CellResult) -> bool:
     """Return True if the model's provider failed, or if a machine that may be taken away was lost."""
-    return result.instability or (plan.preemptible and result.interrupted)
+    return result.interrupted and (result.instability or plan.preemptible)
 
 
 def _is_interruption(status: int) -> bool:

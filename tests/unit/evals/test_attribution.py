@@ -50,7 +50,7 @@ def conduct(*statuses: ToolStatus, fault: FaultKind | None = None, environment: 
         ("time_limit", conduct("ok"), True, (True, "", False, "solved")),
         ("time_limit", conduct("ok"), False, (False, "budget", False, "timeout")),
         ("model_error", conduct("ok", fault="rate_limit"), False, (False, "", True, "agent_error")),
-        ("model_error", conduct("ok", fault="auth"), True, (False, "model", False, "agent_error")),
+        ("model_error", conduct("ok", fault="auth"), True, (False, "", True, "agent_error")),
         ("error", conduct("ok"), True, (False, "engine", False, "agent_error")),
         ("stuck", conduct("ok"), False, (False, "model", False, "agent_error")),
     ],
@@ -60,6 +60,7 @@ def test_a_failure_is_attributed_to_its_cause(
 ) -> None:
     found = judge(outcome(reason), made, tests=tests, verifier=None)
     assert (found.passed, found.failure, found.instability, found.end) == verdict
+    assert found.interrupted == (made.model_fault == "rate_limit")
 
 
 def test_a_reward_that_is_too_low_is_told_and_not_the_models_fault_if_none_acted() -> None:

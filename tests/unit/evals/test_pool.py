@@ -45,7 +45,7 @@ async def end_of(
     return ended
 
 
-SPOILED: dict[str, object] = {"passed": False, "instability": True}
+SPOILED: dict[str, object] = {"passed": False, "instability": True, "interrupted": True}
 
 
 async def test_what_is_lost_or_spoiled_by_the_provider_runs_again(tmp_path: Path) -> None:
