@@ -52,9 +52,9 @@ def test_what_is_left_out_is_there_and_little() -> None:
 
 PATH = "tui_agent/policy/decision/judgement.py"
 LOOKS = """
-from tui_agent.policy.decision.judgement import strongest
+from tui_agent.policy.decision.judgement import strongest_judgement
 def test_none_is_asked():
-    assert strongest([]).verdict == "ask"
+    assert strongest_judgement([]).verdict == "ask"
 """
 LOOKS_AWAY = """
 import tui_agent.policy.decision.judgement

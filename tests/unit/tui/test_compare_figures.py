@@ -39,7 +39,7 @@ def test_a_cost_that_nobody_knows_is_not_none_at_all() -> None:
 
 def test_what_was_asked_and_denied_is_told_in_words() -> None:
     asked = Side("ses_b", "fork", asked_count=1, denied_count=2)
-    assert cells(LEFT, asked, "Asked you") == ("never", "", "1 time, 2 denied", "")
+    assert cells(LEFT, asked, "Asked you") == ("never", "", "1 time, policy denied 2", "")
 
 
 def test_figures_between_two_beats_are_those_of_the_first() -> None:

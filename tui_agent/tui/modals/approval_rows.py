@@ -358,5 +358,6 @@ class ApprovalRows(ApprovalState):
                 left.append(pen.part(f" {WORDS[answer].short}", role))
             left.append(self.part("  "))
         unseen = format_count(self.unseen_rows, "row") + " not seen yet" if self.unseen_rows else ""
-        right = fit(remark or unseen, max(0, width - cells(left) - 1), self.looks.symbols.ellipsis)
-        return self.line(width, left, [self.part(right, "t2")] if is_wide else [])
+        room = width - cells(left) - 1
+        right = fit(remark or unseen, room, self.looks.symbols.ellipsis) if is_wide and room > 1 else ""
+        return self.line(width, left, [self.part(right, "t2")] if right else [])

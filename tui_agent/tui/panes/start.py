@@ -131,7 +131,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         text = "It shows what it does, lets you undo it, and records every event."
         return [
             pen.line(room, [pen.part("A coding agent in your terminal", bold=True)]),
-            *pen.hanging_rows(room, [], wrap(text, room), pen.style("t2")),
+            *pen.hanging_rows(room, [], wrap(text, max(1, room)), pen.style("t2")),
             pen.line(room, []),
         ]
 
@@ -142,7 +142,8 @@ class Start(KeyActions, LinePane, can_focus=True):
             rows = self._problem_rows(pen, room)
         else:
             first = pen.part("Ready. ", "success", bold=True)
-            pieces = wrap("Write below what should change, or ask a question.", room - cells([first]))
+            room_beside = max(1, room - cells([first]))
+            pieces = wrap("Write below what should change, or ask a question.", room_beside)
             rows = pen.hanging_rows(room, [first], pieces, pen.style())
         rows.append(gap)
         choices = self._choice_rows(pen, room)
