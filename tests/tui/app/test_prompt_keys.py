@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from textual import events
-from textual.message import Message
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
@@ -21,7 +20,7 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
     Unqueue,
 )
-from tui_agent.protocol.events.session import SessionHeadMoved, WorkspaceMoved
+from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import (
     TurnFinished,
     TurnStarted,
@@ -32,7 +31,7 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
 )
 from tui_agent.protocol.ids import RequestId
-from tui_agent.tui.terminal.keyboard import BackgroundReported, Keyboard
+from tui_agent.tui.terminal.keyboard import Keyboard
 
 PASTE = "\n".join(f"line {number}" for number in range(312))
 
@@ -223,84 +222,6 @@ async def test_a_final_new_line_of_a_paste_is_no_line_of_its_own() -> None:
         assert driven.app.prompt.editor.message == PASTE + "\n"
 
 
-def keys_of(*reads: str, patient: bool = False) -> list[str]:
-    """The keys, and the texts of pastes, that the terminal's bytes are; unless `patient`, after each read the parser
-    waits no longer for the rest of a sequence."""
-    parser = Keyboard()
-    found: list[Message] = []
-    for read in reads:
-        found += parser.feed(read)
-        if parser._timeout_time is not None and not patient:
-            parser._timeout_time = 0.0
-        found += parser.tick()
-    kinds = (events.Key, events.Paste)
-    return [one.text if isinstance(one, events.Paste) else one.key for one in found if isinstance(one, kinds)]
-
-
-def test_esc_and_enter_in_one_go_are_alt_enter_and_one_after_the_other_two_keys() -> None:
-    assert keys_of("a\x1b\rb") == ["a", "alt+enter", "b"]
-    assert keys_of("\x1b", "\r") == ["escape", "enter"]
-
-
-def test_ctrl_alt_and_a_letter_is_one_key_and_esc_then_ctrl_and_a_letter_two() -> None:
-    assert keys_of("\x1b\x18") == ["alt+ctrl+x"]
-    assert keys_of("\x1b\x03") == ["alt+ctrl+c"]
-    assert keys_of("\x1b\x7f") == ["ctrl+w"]
-    assert keys_of("\x1b", "\x03") == ["escape", "ctrl+c"]
-    assert keys_of("\x1b\x03\x1b\x03") == ["escape", "ctrl+c", "escape", "ctrl+c"]
-
-
-WHITE = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
-
-
-def reports_of(*reads: str) -> list[bool]:
-    """The reports in the terminal's bytes: True for a dark background."""
-    parser = Keyboard()
-    found = [message for read in reads for message in parser.feed(read)]
-    return [message.is_dark for message in found if isinstance(message, BackgroundReported)]
-
-
-def test_the_report_of_the_background_is_never_a_key_however_it_is_read() -> None:
-    black = "\x1b]11;rgb:0000/0000/0000\x07"
-    assert keys_of(f"a{WHITE}b{black}c") == ["a", "b", "c"]
-    assert reports_of(f"a{WHITE}b{black}c") == [False, True]
-    for cut in range(1, len(WHITE)):
-        assert keys_of("a", WHITE[:cut], f"{WHITE[cut:]}b", patient=True) == ["a", "b"], cut
-        assert reports_of("a", WHITE[:cut], f"{WHITE[cut:]}b") == [False], cut
-    assert keys_of("\x1b]11;nonsense\x07") != []
-    assert (keys_of("\x1b]11;rgb:fff\x07"), reports_of("\x1b]11;rgb:fff\x07")) == ([], [])
-    assert reports_of("\x1b]11;#10203f\x07", "\x1b]11;rgba:f/f/f/f\x07") == [True, False]
-    assert keys_of(f"\x1b[200~{WHITE}\x1b[201~") == [WHITE]
-    assert keys_of("\x1b]", "a") == ["right_square_bracket", "a"]
-
-
-def test_a_report_that_never_ends_keeps_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    parser, now = Keyboard(), [100.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    assert list(parser.feed("\x1b]11;rgb:ff")) == []
-    now[0] += 1
-    assert [message.key for message in parser.feed("a") if isinstance(message, events.Key)] == ["a"]
-
-
-def test_esc_before_other_keys_that_came_in_one_go_is_esc() -> None:
-    assert keys_of("o\r\x1bsix\r") == ["o", "enter", "escape", "s", "i", "x", "enter"]
-    assert keys_of("\x1b", "six", patient=True) == ["escape", "s", "i", "x"]
-    assert keys_of("\x1bs") == ["alt+s"]
-    assert keys_of("\x1b\x1b[A") == ["escape", "up"]
-    assert keys_of("a\x1b[", "Bb", patient=True) == ["a", "down", "b"]
-    assert keys_of("\x1b", "[A", patient=True) == ["up"]
-
-
-def test_all_of_a_paste_is_text_whatever_it_contains_and_however_it_is_read() -> None:
-    pasted = "p\x1b]52;c;aGk=\x07q\x1b[Ax\x1b[20\x1b[2000~\x1b\x1b"
-    stream = f"a\x1b[200~{pasted}\x1b[201~\x1b[200~\x1b[201~b\x1b[200~c\x1b[201~\x1b[B"
-    wanted = ["a", pasted, "", "b", "c", "down"]
-    assert keys_of(stream) == wanted
-    assert keys_of(*stream, patient=True) == wanted
-    for at in range(1, len(stream)):
-        assert keys_of(stream[:at], stream[at:], patient=True) == wanted
-
-
 LONG = "one two three " * 30
 
 
@@ -388,43 +309,6 @@ async def test_history_search_finds_and_esc_gives_the_written_text_back() -> Non
         await driven.press("enter")
         assert driven.app.prompt.editor.text == "How is the weekly report put together?"
         assert driven.session.submitted == []
-
-
-async def test_the_slash_menu_narrows_and_tab_completes() -> None:
-    async with open_app(golden("night_shift")) as driven:
-        await driven.type("/rea")
-        assert "/read" in driven.text() and "/reasoning" in driven.text()
-        assert "2 commands" in driven.text()
-        await driven.press("down", "tab")
-        assert driven.app.prompt.editor.text == "/reasoning "
-        assert driven.session.submitted == []
-
-
-async def test_esc_closes_the_menu_and_keeps_the_text() -> None:
-    async with open_app(golden("night_shift")) as driven:
-        await driven.type("/re")
-        await driven.press("escape")
-        assert not driven.app.prompt.menu.display and driven.app.prompt.editor.text == "/re"
-        await driven.type("a")
-        assert driven.app.prompt.menu.display
-
-
-async def test_a_mentioned_file_is_completed_from_the_folder_that_the_session_works_in(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "entry.py").write_text("")
-    (tmp_path / "src" / "report.py").write_text("")
-    async with open_app(golden("night_shift")) as driven:
-        driven.session.feed(WorkspaceMoved(workspace=str(tmp_path), previous="/gone"))
-        await driven.settle()
-        assert driven.app.prompt.editor.root == driven.app.prompt.files.root == tmp_path
-        await driven.type("see @ent")
-        while not driven.app.prompt.menu.display:
-            await driven.pilot.pause(0.01)
-        assert "src/entry.py" in driven.text()
-        await driven.press("tab")
-        assert driven.app.prompt.editor.text == "see @src/entry.py "
 
 
 async def test_what_is_typed_before_the_session_is_open_is_kept_and_sent() -> None:
@@ -571,14 +455,3 @@ async def test_a_second_message_sent_at_once_steers_and_is_not_refused() -> None
         await driven.type("three")
         await driven.press("enter")
         assert isinstance(driven.session.submitted[-1], SubmitPrompt)
-
-
-async def test_a_menu_that_does_not_hold_all_files_says_so(tmp_path: Path) -> None:
-    for number in range(60):
-        (tmp_path / f"file{number}.txt").touch()
-    async with open_app(golden("night_shift")) as driven:
-        driven.app.prompt.set_root(tmp_path)
-        await driven.type("@")
-        await driven.until(lambda: "first 50 in 60 files" in driven.text())
-        await driven.type("file59")
-        await driven.until(lambda: "1 found in 60 files" in driven.text())

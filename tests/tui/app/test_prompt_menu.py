@@ -1,0 +1,54 @@
+"""The menu of the prompt: commands and files to complete."""
+
+from pathlib import Path
+
+from tests.tui.app.driving import golden, open_app
+from tui_agent.protocol.events.session import WorkspaceMoved
+
+
+async def test_the_slash_menu_narrows_and_tab_completes() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/rea")
+        assert "/read" in driven.text() and "/reasoning" in driven.text()
+        assert "2 commands" in driven.text()
+        await driven.press("down", "tab")
+        assert driven.app.prompt.editor.text == "/reasoning "
+        assert driven.session.submitted == []
+
+
+async def test_esc_closes_the_menu_and_keeps_the_text() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("/re")
+        await driven.press("escape")
+        assert not driven.app.prompt.menu.display and driven.app.prompt.editor.text == "/re"
+        await driven.type("a")
+        assert driven.app.prompt.menu.display
+
+
+async def test_a_mentioned_file_is_completed_from_the_folder_that_the_session_works_in(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "entry.py").write_text("")
+    (tmp_path / "src" / "report.py").write_text("")
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(WorkspaceMoved(workspace=str(tmp_path), previous="/gone"))
+        await driven.settle()
+        assert driven.app.prompt.editor.root == driven.app.prompt.files.root == tmp_path
+        await driven.type("see @ent")
+        while not driven.app.prompt.menu.display:
+            await driven.pilot.pause(0.01)
+        assert "src/entry.py" in driven.text()
+        await driven.press("tab")
+        assert driven.app.prompt.editor.text == "see @src/entry.py "
+
+
+async def test_a_menu_that_does_not_hold_all_files_says_so(tmp_path: Path) -> None:
+    for number in range(60):
+        (tmp_path / f"file{number}.txt").touch()
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.set_root(tmp_path)
+        await driven.type("@")
+        await driven.until(lambda: "first 50 in 60 files" in driven.text())
+        await driven.type("file59")
+        await driven.until(lambda: "1 found in 60 files" in driven.text())
