@@ -74,18 +74,18 @@ def _call_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:
 
 def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
     """Draw the plugin's panes for a log that has every kind of event. Return faults and notes."""
-    found = plugin_at(path.absolute(), "option")
+    plugin = plugin_at(path.absolute(), "option")
     faults: list[str] = []
     notes = [
         f"The pane {name} is not shown: add it to `panes` in plugin.toml."
         for name in _functions_with_pane(path / FOLDS)
-        if name not in found.panes
+        if name not in plugin.panes
     ]
-    if not found.panes:
+    if not plugin.panes:
         return (), notes
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as log:
         shutil.copy(golden_log(), Path(log, EVENTS_FILE))
-        answers = anyio.run(partial(_ask_panes, found, Path(log)))
+        answers = anyio.run(partial(_ask_panes, plugin, Path(log)))
     for name, answer in answers.items():
         if isinstance(answer, PaneFault):
             faults.append(f"The pane {name}: {answer.message}")
@@ -96,13 +96,13 @@ def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
     return faults, notes
 
 
-async def _ask_panes(found: FoundPlugin, log: Path) -> dict[str, PaneAnswer]:
+async def _ask_panes(plugin: FoundPlugin, log: Path) -> dict[str, PaneAnswer]:
     """Return each pane's content or fault, computed in a child process as in a session."""
-    client, folder = PaneClient(), str(found.path)
+    client, folder = PaneClient(), str(plugin.path)
     answers: dict[str, PaneAnswer] = {}
     try:
-        for name in found.panes:
-            request = PaneRequest(pane=name, plugin=found.name, folder=folder, log=str(log), seq=sys.maxsize)
+        for name in plugin.panes:
+            request = PaneRequest(pane=name, plugin=plugin.name, folder=folder, log=str(log), seq=sys.maxsize)
             answers[name] = await client.ask(request, lambda seq: None)
     finally:
         await client.close()
@@ -134,21 +134,21 @@ def draw_rows(blocks: Sequence[DisplayBlock], width: int) -> list[str]:
     return [strip.text.rstrip() for strip in strips]
 
 
-def pane_rows(plugin: Path, name: str, log: Path, width: int) -> list[str]:
+def pane_rows(path: Path, name: str, log: Path, width: int) -> list[str]:
     """Return the rows of a plugin's pane at the end of a log, computed in this process.
 
     Raises `PluginError` if the plugin has no such pane or the pane fails.
     """
-    found = plugin_at(plugin, "option")
+    plugin = plugin_at(path, "option")
     try:
-        pane = load_panes(found.name, plugin).get(name)
-        if pane is None or name not in found.panes:
-            raise PluginError(f"{plugin} has no pane {name!r} in plugin.toml and {FOLDS}.")
-        cursor = FoldCursor(pane.fold, plugin, log, FoldWatch())
+        pane = load_panes(plugin.name, path).get(name)
+        if pane is None or name not in plugin.panes:
+            raise PluginError(f"{path} has no pane {name!r} in plugin.toml and {FOLDS}.")
+        cursor = FoldCursor(pane.fold, path, log, FoldWatch())
         cursor.move_to(sys.maxsize)
-        return draw_rows(BLOCKS.validate_json(draw_pane(pane, cursor.fold, plugin)), width)
+        return draw_rows(BLOCKS.validate_json(draw_pane(pane, cursor.fold, path)), width)
     finally:
-        unload_modules(found.name)
+        unload_modules(plugin.name)
 
 
 def run_tests(path: Path) -> tuple[Sequence[str], Sequence[str], str]:

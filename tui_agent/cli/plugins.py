@@ -103,15 +103,15 @@ def list_plugins(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def as_json(found: FoundPlugin, state: str, fault: str) -> dict[str, object]:
+def as_json(plugin: FoundPlugin, state: str, fault: str) -> dict[str, object]:
     """Return a plugin as a JSON object."""
     return {
-        "name": found.name,
+        "name": plugin.name,
         "state": state,
-        "source": found.source,
-        "version": found.version,
-        "path": str(found.path or found.entry),
-        "description": found.description,
+        "source": plugin.source,
+        "version": plugin.version,
+        "path": str(plugin.path or plugin.entry),
+        "description": plugin.description,
         "fault": fault,
     }
 

@@ -45,9 +45,9 @@ class ListCheck:
 
         After `MAX_NAMED` sentences, one sentence counts all other removed items.
         """
-        said = [sentence for key in keys for sentence in self._left_out[key]]
-        rest = len(said) - MAX_NAMED
-        return (*said[:MAX_NAMED], *([f"{rest} more are left out."] if rest > 0 else []))
+        sentences = [sentence for key in keys for sentence in self._left_out[key]]
+        rest = len(sentences) - MAX_NAMED
+        return (*sentences[:MAX_NAMED], *([f"{rest} more are left out."] if rest > 0 else []))
 
     def check(self, message: Incoming) -> Incoming:
         """Remove the invalid items from a message, if it is the answer to a request for a list."""
@@ -58,9 +58,9 @@ class ListCheck:
                 if isinstance(items, list):
                     faults = self._find_faults(key, response.result)
                     self._left_out[key] += [
-                        _describe(key, items[at], fault) for at, fault in sorted(faults.items())
+                        _describe(key, items[index], fault) for index, fault in sorted(faults.items())
                     ]
-                    response.result[key] = [item for at, item in enumerate(items) if at not in faults]
+                    response.result[key] = [item for index, item in enumerate(items) if index not in faults]
         return message
 
     def _find_faults(self, key: str, result: Mapping[str, Any]) -> dict[int, str]:

@@ -50,7 +50,7 @@ def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:
     path = path.absolute()
     if not path.exists():
         return CheckReport(path.name, "", (), (f"{path} was not found.",), ())
-    names = [found.name for found in plugins_at(path)]
+    names = [plugin.name for plugin in plugins_at(path)]
     if len(names) > 1:
         return CheckReport(
             path.name, "", (), (f"{path} has several plugins: {', '.join(names)}. Check one.",), ()

@@ -25,16 +25,16 @@ class CrashMarks:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
-    def ends_the_program(self, found: FoundPlugin, files: str, limit_s: float) -> bool:
+    def ends_the_program(self, plugin: FoundPlugin, files: str, limit_s: float) -> bool:
         """Return True if loading the plugin from these files (see `files_state`) ends the process.
 
         Only a suspect is tried, in a child process and for at most `limit_s` seconds. The answer is remembered.
         """
-        if self.is_left_out(found.name, files):
+        if self.is_left_out(plugin.name, files):
             return True
-        if not self.is_suspect(found.name, files) or not _crashes_in_trial(found, limit_s):
+        if not self.is_suspect(plugin.name, files) or not _crashes_in_trial(plugin, limit_s):
             return False
-        self._write(found.name, files, is_left_out=True)
+        self._write(plugin.name, files, is_left_out=True)
         return True
 
     def is_suspect(self, name: str, files: str) -> bool:
@@ -80,12 +80,12 @@ class CrashMarks:
             (self._folder / name).write_text(json.dumps(mark), encoding="utf-8")
 
 
-def _crashes_in_trial(found: FoundPlugin, limit_s: float) -> bool:
+def _crashes_in_trial(plugin: FoundPlugin, limit_s: float) -> bool:
     """Return True if loading the plugin ends a child process. A trial that takes too long is not a crash."""
     command = [sys.executable, "-P", "-m", "tui_agent.plugin_host.load_trial"]
     try:
         ran = subprocess.run(
-            command, input=pickle.dumps(found), capture_output=True, timeout=limit_s, check=False
+            command, input=pickle.dumps(plugin), capture_output=True, timeout=limit_s, check=False
         )
     except subprocess.TimeoutExpired:
         return False

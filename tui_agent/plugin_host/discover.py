@@ -83,9 +83,9 @@ class FoundPlugin:
         return offers and self.path is not None and not (self.path / "__init__.py").is_file()
 
 
-def is_plugin_on(found: FoundPlugin, disabled: Collection[str], enabled: Collection[str]) -> bool:
+def is_plugin_on(plugin: FoundPlugin, disabled: Collection[str], enabled: Collection[str]) -> bool:
     """Return True if a plugin is used, given the names that the user disabled and enabled."""
-    return found.name not in disabled and (found.enabled or found.name in enabled)
+    return plugin.name not in disabled and (plugin.enabled or plugin.name in enabled)
 
 
 def discover(places: PluginPlaces) -> list[FoundPlugin]:
@@ -107,15 +107,15 @@ def plugin_at(path: Path, source: Source) -> FoundPlugin:
     if path.is_file():
         return _check_name(FoundPlugin(path.stem, source, path))
     try:
-        found = FoundPlugin(**{"name": path.name, **_read_manifest(path)}, source=source, path=path)
+        plugin = FoundPlugin(**{"name": path.name, **_read_manifest(path)}, source=source, path=path)
     except PluginError as error:
         return FoundPlugin(path.name, source, path, fault=str(error))
-    if not (path / "__init__.py").is_file() and not found.has_no_code:
+    if not (path / "__init__.py").is_file() and not plugin.has_no_code:
         fault = f"{path} has no __init__.py with a function register."
-        return FoundPlugin(found.name, source, path, fault=fault)
-    if found.panes and not (path / FOLDS).is_file():
-        return FoundPlugin(found.name, source, path, fault=f"{path} has panes but no {FOLDS}.")
-    return _check_name(found)
+        return FoundPlugin(plugin.name, source, path, fault=fault)
+    if plugin.panes and not (path / FOLDS).is_file():
+        return FoundPlugin(plugin.name, source, path, fault=f"{path} has panes but no {FOLDS}.")
+    return _check_name(plugin)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
@@ -170,13 +170,11 @@ def _toml_files(path: Path) -> list[Path]:
     return sorted(path.glob("*.toml")) if path.is_dir() else [path]
 
 
-def _check_name(found: FoundPlugin) -> FoundPlugin:
-    if is_valid_name(found.name):
-        return found
-    fault = (
-        f"The name {found.name!r} is not valid. Use lower-case letters, digits and _, starting with a letter."
-    )
-    return FoundPlugin(found.name, found.source, found.path, found.entry, fault=fault)
+def _check_name(plugin: FoundPlugin) -> FoundPlugin:
+    if is_valid_name(plugin.name):
+        return plugin
+    fault = f"The name {plugin.name!r} is not valid. Use lower-case letters, digits and _, starting with a letter."
+    return FoundPlugin(plugin.name, plugin.source, plugin.path, plugin.entry, fault=fault)
 
 
 def _is_plugin(path: Path) -> bool:

@@ -14,10 +14,10 @@ from tui_agent.plugin_host.loader import PluginHost
 
 def main() -> None:
     """Load the plugin. Its errors are for the real load to report."""
-    found = pickle.load(sys.stdin.buffer)
+    plugin = pickle.load(sys.stdin.buffer)
     sys.dont_write_bytecode = True
     with redirect_stdout(sys.stderr):
-        PluginHost(PluginPlaces(entry_points=False)).try_loading(found)
+        PluginHost(PluginPlaces(entry_points=False)).try_loading(plugin)
     sys.stdout.buffer.write(TRIAL_ENDED)
 
 

@@ -69,7 +69,7 @@ class _Registration:
 class _Attempt:
     """An attempt to load a plugin, its outcome, and the state of the plugin's files at that time."""
 
-    found: FoundPlugin
+    plugin: FoundPlugin
     files: str
     outcome: Outcome[_Registration]
     replaced_modules: Mapping[str, ModuleType]
@@ -110,17 +110,17 @@ class PluginHost:
         """Return every plugin in the order of loading, including disabled plugins, without importing any."""
         return discover(self._places)
 
-    def is_enabled(self, found: FoundPlugin) -> bool:
+    def is_enabled(self, plugin: FoundPlugin) -> bool:
         """Return True if `load` would import the plugin."""
-        return is_plugin_on(found, self._disabled, self._enabled)
+        return is_plugin_on(plugin, self._disabled, self._enabled)
 
-    def is_left_out(self, found: FoundPlugin) -> bool:
+    def is_left_out(self, plugin: FoundPlugin) -> bool:
         """Return True if the plugin is not loaded because it ended the program before."""
-        return found.path is not None and self._marks.is_left_out(found.name, files_state(found.path))
+        return plugin.path is not None and self._marks.is_left_out(plugin.name, files_state(plugin.path))
 
-    def try_loading(self, found: FoundPlugin) -> None:
+    def try_loading(self, plugin: FoundPlugin) -> None:
         """Load one plugin and drop the outcome, errors included."""
-        run_side_by_side([partial(self._register, found)], self._limit)
+        run_side_by_side([partial(self._register, plugin)], self._limit)
 
     def load(self) -> LoadedPlugins:
         """Load all enabled plugins. A later call reloads only plugins whose files have changed.
@@ -128,21 +128,21 @@ class PluginHost:
         After a later call, `events` has only the changes: plugins that were reloaded, failed or are gone. If a
         changed plugin fails, the version that was loaded before stays in use.
         """
-        enabled = [found for found in self.list_plugins() if self.is_enabled(found)]
+        enabled = [plugin for plugin in self.list_plugins() if self.is_enabled(plugin)]
         new = self._try_changed(enabled)
         before, self._in_use = self._in_use, {}
         events, self._events = self._events, {}
         loaded = LoadedPlugins()
         taken: dict[str, str] = {}
-        for found in enabled:
-            place = _location(found)
-            event = self._accept(found, before.get(found.name), loaded, taken)
+        for plugin in enabled:
+            place = _location(plugin)
+            event = self._accept(plugin, before.get(plugin.name), loaded, taken)
             self._events[place] = event
             if place in new or not _says_the_same(event, events.get(place)):
                 loaded.events.append(event)
         for name in before.keys() - self._in_use.keys():
             unload_modules(name)
-            if all(found.name != name for found in enabled):
+            if all(plugin.name != name for plugin in enabled):
                 loaded.events.append(PluginUnloaded(plugin=name))
         self._attempts = {place: self._attempts[place] for place in self._events if place in self._attempts}
         self._is_loaded = True
@@ -150,7 +150,7 @@ class PluginHost:
 
     def _accept(
         self,
-        found: FoundPlugin,
+        plugin: FoundPlugin,
         before: _Attempt | None,
         loaded: LoadedPlugins,
         taken: dict[str, str],
@@ -159,55 +159,55 @@ class PluginHost:
 
         If the plugin failed, add the registrations of its previous version `before`.
         """
-        place = _location(found)
-        earlier = self._in_use.get(found.name)
+        place = _location(plugin)
+        earlier = self._in_use.get(plugin.name)
         if earlier is not None:
             return _plugin_failure(
-                found, f"Another plugin is already named {found.name}: {_location(earlier.found)}."
+                plugin, f"Another plugin is already named {plugin.name}: {_location(earlier.plugin)}."
             )
-        if found.fault:
-            return _plugin_failure(found, found.fault)
+        if plugin.fault:
+            return _plugin_failure(plugin, plugin.fault)
         attempt = self._attempts[place]
         event = self._event(attempt, taken)
         if isinstance(event, PluginFailed):
-            unload_modules(found.name)
-            if before is None or before is attempt or _location(before.found) != place:
+            unload_modules(plugin.name)
+            if before is None or before is attempt or _location(before.plugin) != place:
                 return event
             restore_modules(attempt.replaced_modules)
             event = event.model_copy(update={"message": f"{event.message.rstrip('.')}. {STAYS_IN_USE}"})
             attempt = before
         registration = attempt.outcome.value
         assert registration is not None
-        self._in_use[found.name] = attempt
-        names = (*registration.api.reserved, *_pane_names(attempt.found))
-        taken.update((name, found.name) for name in names)
+        self._in_use[plugin.name] = attempt
+        names = (*registration.api.reserved, *_pane_names(attempt.plugin))
+        taken.update((name, plugin.name) for name in names)
         loaded.add_all(registration.api.offers)
         return event
 
     def _event(self, attempt: _Attempt, taken: Mapping[str, str]) -> PluginLoaded | PluginFailed:
-        found, outcome = attempt.found, attempt.outcome
+        plugin, outcome = attempt.plugin, attempt.outcome
         if outcome.value is None:
             error = outcome.error or PluginError("It returned nothing.")
             if isinstance(error, TimeLimitReached):
                 message = f"It was still loading after {self._limit:g} s. Its import and its register() must be fast."
             else:
                 message = describe_plugin_error(error)
-            return _plugin_failure(found, message, locate_plugin_error(error, outcome.stack, found.path))
+            return _plugin_failure(plugin, message, locate_plugin_error(error, outcome.stack, plugin.path))
         api = outcome.value.api
-        for name in (*api.reserved, *_pane_names(found)):
+        for name in (*api.reserved, *_pane_names(plugin)):
             if name in taken:
                 hint = "Choose another name, or disable one of the two plugins."
                 label = name.replace(":", " ")
-                message = f"The {label} of {found.name} is already registered by {taken[name]}. {hint}"
-                return _plugin_failure(found, message)
+                message = f"The {label} of {plugin.name} is already registered by {taken[name]}. {hint}"
+                return _plugin_failure(plugin, message)
         return PluginLoaded(
-            plugin=found.name,
+            plugin=plugin.name,
             version=outcome.value.version,
-            source=found.source,
+            source=plugin.source,
             contributions=(
                 *api.names,
-                *_pane_names(found),
-                *(f"theme:{Path(name).stem}" for name in found.themes),
+                *_pane_names(plugin),
+                *(f"theme:{Path(name).stem}" for name in plugin.themes),
             ),
             settings=tuple(api.settings),
             while_running=self._is_loaded,
@@ -218,49 +218,49 @@ class PluginHost:
         names: set[str] = set()
         bundled: list[tuple[FoundPlugin, str]] = []
         external: list[tuple[FoundPlugin, str]] = []
-        for found in enabled:
-            last = self._attempts.get(_location(found))
-            files = "" if found.source == "bundled" else files_state(found.path)
+        for plugin in enabled:
+            last = self._attempts.get(_location(plugin))
+            files = "" if plugin.source == "bundled" else files_state(plugin.path)
             is_changed = last is None or last.files != files
-            if found.name not in names and not found.fault and is_changed:
-                (bundled if found.source == "bundled" else external).append((found, files))
-            names.add(found.name)
+            if plugin.name not in names and not plugin.fault and is_changed:
+                (bundled if plugin.source == "bundled" else external).append((plugin, files))
+            names.add(plugin.name)
         if not bundled and not external:
             return set()
-        replaced = [take_modules(found.name) for found, _ in (*bundled, *external)]
+        replaced = [take_modules(plugin.name) for plugin, _ in (*bundled, *external)]
         writes_bytecode = sys.dont_write_bytecode
         with redirect_stdout(sys.stderr):
-            outcomes = [Outcome(self._register(found)) for found, _ in bundled]
+            outcomes = [Outcome(self._register(plugin)) for plugin, _ in bundled]
             sys.dont_write_bytecode = True  # no files of ours in the user's folders
             try:
-                functions = [partial(self._register_marked, found, files) for found, files in external]
+                functions = [partial(self._register_marked, plugin, files) for plugin, files in external]
                 outcomes += run_side_by_side(functions, self._limit)
             finally:
                 sys.dont_write_bytecode = writes_bytecode
         attempts = [
-            _Attempt(found, files, outcome, modules)
-            for (found, files), outcome, modules in zip(
+            _Attempt(plugin, files, outcome, modules)
+            for (plugin, files), outcome, modules in zip(
                 (*bundled, *external), outcomes, replaced, strict=True
             )
         ]
-        new = {_location(attempt.found): attempt for attempt in attempts}
+        new = {_location(attempt.plugin): attempt for attempt in attempts}
         self._attempts |= new
         return set(new)
 
-    def _register_marked(self, found: FoundPlugin, files: str) -> _Registration:
-        if self._marks.ends_the_program(found, files, self._limit / 2):
-            raise PluginError(ENDED_THE_PROGRAM, hint=TRY_AGAIN.format(found.name))
-        with self._marks.mark(found.name, files):
-            return self._register(found)
+    def _register_marked(self, plugin: FoundPlugin, files: str) -> _Registration:
+        if self._marks.ends_the_program(plugin, files, self._limit / 2):
+            raise PluginError(ENDED_THE_PROGRAM, hint=TRY_AGAIN.format(plugin.name))
+        with self._marks.mark(plugin.name, files):
+            return self._register(plugin)
 
-    def _register(self, found: FoundPlugin) -> _Registration:
-        _check_version(found.api)
-        if found.has_no_code:
-            return _Registration(OwnedApi(found.name, found.path, self._places), found.version)
-        module = import_entry(found.entry) if found.path is None else import_from(found.name, found.path)
+    def _register(self, plugin: FoundPlugin) -> _Registration:
+        _check_version(plugin.api)
+        if plugin.has_no_code:
+            return _Registration(OwnedApi(plugin.name, plugin.path, self._places), plugin.version)
+        module = import_entry(plugin.entry) if plugin.path is None else import_from(plugin.name, plugin.path)
         api_version = getattr(module, "PLUGIN_API", None)
         _check_version(api_version if isinstance(api_version, int) else None)
-        name = found.entry.partition(":")[2].strip() or "register"
+        name = plugin.entry.partition(":")[2].strip() or "register"
         register = getattr(module, name, None)
         decorated = [item for item in vars(module).values() if isinstance(item, DECORATED)]
         if not callable(register) and not decorated:
@@ -269,8 +269,8 @@ class PluginHost:
             )
         if inspect.iscoroutinefunction(register):
             raise PluginError(f"{name}(api) is `async def`; write `def {name}(api)`.")
-        folder = found.path if found.path is None or found.path.is_dir() else found.path.parent
-        api = OwnedApi(found.name, folder, self._places)
+        folder = plugin.path if plugin.path is None or plugin.path.is_dir() else plugin.path.parent
+        api = OwnedApi(plugin.name, folder, self._places)
         try:
             for function in decorated:
                 function.register(api)
@@ -278,12 +278,12 @@ class PluginHost:
                 register(api)
         finally:
             api.close()
-        version = found.version or str(getattr(module, "__version__", ""))
-        return _Registration(api, version or (__version__ if found.source == "bundled" else ""))
+        version = plugin.version or str(getattr(module, "__version__", ""))
+        return _Registration(api, version or (__version__ if plugin.source == "bundled" else ""))
 
 
-def _pane_names(found: FoundPlugin) -> list[str]:
-    return [f"pane:{name}" for name in found.panes]
+def _pane_names(plugin: FoundPlugin) -> list[str]:
+    return [f"pane:{name}" for name in plugin.panes]
 
 
 def _says_the_same(event: PluginLoaded | PluginFailed, before: PluginLoaded | PluginFailed | None) -> bool:
@@ -302,9 +302,9 @@ def _check_version(wanted: int | None) -> None:
         )
 
 
-def _plugin_failure(found: FoundPlugin, message: str, where: str = "") -> PluginFailed:
-    return PluginFailed(plugin=found.name, message=message, where=where or _location(found))
+def _plugin_failure(plugin: FoundPlugin, message: str, where: str = "") -> PluginFailed:
+    return PluginFailed(plugin=plugin.name, message=message, where=where or _location(plugin))
 
 
-def _location(found: FoundPlugin) -> str:
-    return str(found.path) if found.path is not None else f"entry point {found.entry}"
+def _location(plugin: FoundPlugin) -> str:
+    return str(plugin.path) if plugin.path is not None else f"entry point {plugin.entry}"

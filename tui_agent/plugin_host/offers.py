@@ -125,12 +125,12 @@ class OfferedSlashCommand:
         if self.completion is None:
             return ()
         if inspect.iscoroutinefunction(self.completion):
-            found = await self.completion(arguments, state)
+            completions = await self.completion(arguments, state)
         else:
-            found = await to_thread.run_sync(self.completion, arguments, state, abandon_on_cancel=True)
-        if isinstance(found, str) or not all(isinstance(text, str) for text in found):
+            completions = await to_thread.run_sync(self.completion, arguments, state, abandon_on_cancel=True)
+        if isinstance(completions, str) or not all(isinstance(text, str) for text in completions):
             raise PluginError("its completion did not return a list of texts")
-        return list(found)
+        return list(completions)
 
 
 @dataclass(frozen=True, slots=True)

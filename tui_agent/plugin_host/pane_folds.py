@@ -35,16 +35,16 @@ MAX_COPY_S: Final = 0.05
 
 
 @contextmanager
-def plugin_errors_named(folder: Path, at: str = "") -> Iterator[None]:
+def plugin_errors_named(folder: Path, occasion: str = "") -> Iterator[None]:
     """Convert any error that the plugin in `folder` raises to a `PluginError`.
 
-    The message contains the plugin's line and, if given, `at`, which says when the error was raised.
+    The message contains the plugin's line and, if given, `occasion`, which says when the error was raised.
     """
     try:
         yield
     except BaseException as error:
         place = locate_plugin_error(error, None, folder).removeprefix(f"{folder}/")
-        where = ", ".join(filter(None, (place, at)))
+        where = ", ".join(filter(None, (place, occasion)))
         raise PluginError(describe_plugin_error(error) + (f" ({where})" if where else "")) from error
 
 

@@ -48,10 +48,10 @@ def find_panes(options: SessionOptions, environ: Mapping[str, str]) -> dict[str,
     """
     config = load_config(options, environ)
     plugins: dict[str, tuple[PanePlace, tuple[str, ...]]] = {}
-    for found in discover(plugin_places(config, options)):
-        is_on = is_plugin_on(found, config.plugins_disabled, config.plugins_enabled)
-        if found.path is not None and is_on:
-            plugins.setdefault(found.name, (PanePlace(found.name, found.path), found.panes))
+    for plugin in discover(plugin_places(config, options)):
+        is_on = is_plugin_on(plugin, config.plugins_disabled, config.plugins_enabled)
+        if plugin.path is not None and is_on:
+            plugins.setdefault(plugin.name, (PanePlace(plugin.name, plugin.path), plugin.panes))
     panes: dict[str, PanePlace] = {}
     for place, names in plugins.values():
         panes = dict.fromkeys(names, place) | panes

@@ -24,14 +24,14 @@ async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) 
         async with anyio.create_task_group() as group:
             if existing:
                 group.start_soon(_watch, existing, changed)
-            found = existing
-            while found == existing:
+            current = existing
+            while current == existing:
                 await anyio.sleep(POLL_S)
-                found = _find_existing(folders)
+                current = _find_existing(folders)
             group.cancel_scope.cancel()
-        if not set(found) <= set(existing):
+        if not set(current) <= set(existing):
             changed()
-        existing = found
+        existing = current
 
 
 def _find_existing(folders: Sequence[Path]) -> list[Path]:

@@ -56,8 +56,8 @@ def crash_marks_folder(base: StartupContext) -> Path:
 
 def agent_folders(host: PluginHost) -> list[Path]:
     """Return the folders with Markdown agents of the plugins that are on."""
-    plugins = [found for found in host.list_plugins() if host.is_enabled(found)]
-    return [found.path / AGENTS for found in plugins if found.path is not None and found.path.is_dir()]
+    plugins = [plugin for plugin in host.list_plugins() if host.is_enabled(plugin)]
+    return [plugin.path / AGENTS for plugin in plugins if plugin.path is not None and plugin.path.is_dir()]
 
 
 def build_tool_registry(
