@@ -49,11 +49,11 @@ def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
     start, end = (r"\b" if _WORD.match(edge) else "" for edge in (symbol[0], symbol[-1]))
     pattern = re.compile(f"{start}{re.escape(symbol)}{end}")
     lines = _LINE_END.split(text)
-    found = [(at, match) for at, row in enumerate(lines) if (match := pattern.search(row))]
-    for at, match in found:
-        if line in (0, at + 1):
-            return {"line": at, "character": _utf16_length(lines[at][: match.start()])}
-    elsewhere = ", ".join(str(at + 1) for at, _ in found[:10])
+    matches = [(index, match) for index, row in enumerate(lines) if (match := pattern.search(row))]
+    for index, match in matches:
+        if line in (0, index + 1):
+            return {"line": index, "character": _utf16_length(lines[index][: match.start()])}
+    elsewhere = ", ".join(str(index + 1) for index, _ in matches[:10])
     where = f"in line {line}" if line else "in the file"
     raise api.ToolError(
         f"{symbol!r} is not {where}.", hint=f"It is in line {elsewhere}." if elsewhere else ""

@@ -199,7 +199,7 @@ class LanguageServerTool(api.BaseTool):
             with anyio.fail_after(self._settings.timeout):
                 await server.settle(content)
                 context = {"includeDeclaration": True}
-                found = await server.ask("references", content.path, position, context=context)
+                references = await server.ask("references", content.path, position, context=context)
                 answer = await server.ask("rename", content.path, position, newName=args.new_name)
         except (ServerRefused, ServerGone) as error:
             raise api.ToolError(f"The language server did not rename the symbol: {error}") from error
@@ -208,7 +208,7 @@ class LanguageServerTool(api.BaseTool):
             raise api.ToolError(f"The language server did not answer within {limit:g} s.") from error
         with _reject_malformed_answers("of this file"):
             by_file = edits_by_file(answer, env.root)
-            left = sorted({path_of(place["uri"], env.root) for place in found or ()} - by_file.keys())
+            left = sorted({path_of(place["uri"], env.root) for place in references or ()} - by_file.keys())
             if left:
                 raise api.ToolError(
                     f"The language server would not rename the symbol in {', '.join(left[:5])}."

@@ -39,8 +39,8 @@ class Cell:
 
     @property
     def outputs(self) -> list[dict[str, Any]]:
-        found = self.value.get("outputs", [])
-        return [output for output in found if isinstance(output, dict)] if isinstance(found, list) else []
+        outputs = self.value.get("outputs", [])
+        return [output for output in outputs if isinstance(output, dict)] if isinstance(outputs, list) else []
 
     @property
     def label(self) -> str:
@@ -83,9 +83,9 @@ class Notebook:
     def language(self) -> str:
         """The language of the notebook's code, in lower case."""
         for table, key in (("kernelspec", "language"), ("language_info", "name")):
-            found = self.metadata.get(table)
-            if isinstance(found, dict) and isinstance(found.get(key), str):
-                return str(found[key]).lower()
+            entry = self.metadata.get(table)
+            if isinstance(entry, dict) and isinstance(entry.get(key), str):
+                return str(entry[key]).lower()
         return "python"
 
     def find(self, name: str) -> Cell:
@@ -193,32 +193,32 @@ def _new_id(source: str, taken: set[str]) -> str:
             return name
 
 
-def _skip_space(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
+def _skip_space(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
     assert match is not None
     return match.end()
 
 
 def _members(text: str, start: int) -> Iterator[tuple[str, int, int, Any]]:
     """Yield the key, start, end and value of each member of the JSON object that begins at `start`."""
-    at = _skip_space(text, start + 1)
-    while text[at] != "}":
-        key, at = _DECODE(text, at)
-        at = _skip_space(text, _skip_space(text, at) + 1)
-        value, end = _DECODE(text, at)
-        yield key, at, end, value
-        at = _skip_comma(text, end)
+    position = _skip_space(text, start + 1)
+    while text[position] != "}":
+        key, position = _DECODE(text, position)
+        position = _skip_space(text, _skip_space(text, position) + 1)
+        value, end = _DECODE(text, position)
+        yield key, position, end, value
+        position = _skip_comma(text, end)
 
 
 def _items(text: str, start: int) -> Iterator[tuple[int, int, Any]]:
     """Yield the start, end and value of each item of the JSON list that begins at `start`."""
-    at = _skip_space(text, start + 1)
-    while text[at] != "]":
-        value, end = _DECODE(text, at)
-        yield at, end, value
-        at = _skip_comma(text, end)
+    position = _skip_space(text, start + 1)
+    while text[position] != "]":
+        value, end = _DECODE(text, position)
+        yield position, end, value
+        position = _skip_comma(text, end)
 
 
 def _skip_comma(text: str, end: int) -> int:
-    at = _skip_space(text, end)
-    return _skip_space(text, at + 1) if text[at] == "," else at
+    position = _skip_space(text, end)
+    return _skip_space(text, position + 1) if text[position] == "," else position

@@ -77,9 +77,9 @@ def _change(args: EditNotebookArgs, content: api.FileContent) -> _Change:
     notebook = Notebook(content)
     before, after = "", args.source
     if args.action == "insert":
-        at = notebook.find(args.cell) if args.cell else None
-        data = notebook.with_new_cell(args.source, args.cell_type or "code", at)
-        index = len(notebook.cells) if at is None else at.index
+        previous = notebook.find(args.cell) if args.cell else None
+        data = notebook.with_new_cell(args.source, args.cell_type or "code", previous)
+        index = len(notebook.cells) if previous is None else previous.index
         message = f"Inserted cell {index}."
     else:
         cell = notebook.find(args.cell)

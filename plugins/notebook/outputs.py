@@ -33,16 +33,16 @@ def output_text(output: dict[str, Any]) -> str:
             return api.strip_control_sequences(text or f"{output.get('ename')}: {output.get('evalue')}")
         case "execute_result" | "display_data":
             data = output.get("data")
-            found = data if isinstance(data, dict) else {}
+            formats = data if isinstance(data, dict) else {}
             images = [
                 f"[{image.media_type}, {api.format_bytes(len(image.data))}]"
                 for image in output_images([output])
             ]
             if images:
                 return "\n".join(images)
-            if "text/plain" in found:
-                return api.strip_control_sequences(join_lines(found["text/plain"]))
-            return f"[{', '.join(map(str, found))}]"
+            if "text/plain" in formats:
+                return api.strip_control_sequences(join_lines(formats["text/plain"]))
+            return f"[{', '.join(map(str, formats))}]"
         case _:
             return "[unknown output]"
 
@@ -51,8 +51,8 @@ def output_images(outputs: Iterable[dict[str, Any]]) -> list[Image]:
     """Return the images of these outputs, without images in formats that models cannot read."""
     images = []
     for output in outputs:
-        found = output.get("data")
-        data = found if isinstance(found, dict) else {}
+        value = output.get("data")
+        data = value if isinstance(value, dict) else {}
         for media_type in _IMAGE_TYPES:
             try:
                 raw = base64.b64decode(join_lines(data.get(media_type, "")))

@@ -101,12 +101,12 @@ async def _request(address: str, may_connect: Callable[[str], bool]) -> Page:
 async def _resolve(host: str, port: int, may_connect: Callable[[str], bool]) -> list[str]:
     """Return the addresses of the host, with the port. Raises `ToolError` if the policy denies one of them."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise ToolError(f"The host {host} was not found.") from error
     addresses = [
         f"[{entry[4][0]}]:{port}" if entry[0] == socket.AF_INET6 else f"{entry[4][0]}:{port}"
-        for entry in found
+        for entry in entries
     ]
     for address in addresses:
         if not await asyncio.to_thread(may_connect, address):
