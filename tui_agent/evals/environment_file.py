@@ -57,9 +57,9 @@ class EnvSuite:
 
     def test(self, function: EnvFunction) -> EnvTest:
         """Make a function a test of the suite, under its own name."""
-        made = _make_test(function, f"{self.name}/{_own_name(function)}", self._timeout_s)
-        self.tests.append(made)
-        return made
+        test = _make_test(function, f"{self.name}/{_own_name(function)}", self._timeout_s)
+        self.tests.append(test)
+        return test
 
 
 def suite(name: str, *, timeout_seconds: float = TIMEOUT_S) -> EnvSuite:
@@ -108,8 +108,10 @@ def load_environment(path: Path) -> EvalEnvironment:
     names = run_python_file(file)
     values = list({id(value): value for value in (*names.values(), *names.get(_COLLECTED, ()))}.values())
     tests: dict[str, EnvTest] = {}
-    found = (item for value in values for item in (value.tests if isinstance(value, EnvSuite) else [value]))
-    for item in {id(item): item for item in found if isinstance(item, EnvTest)}.values():
+    candidates = (
+        item for value in values for item in (value.tests if isinstance(value, EnvSuite) else [value])
+    )
+    for item in {id(item): item for item in candidates if isinstance(item, EnvTest)}.values():
         if item.path in tests:
             raise ConfigError(
                 f"{file}: two tests are named {item.path!r}.", hint="Give each test its own name."

@@ -26,8 +26,8 @@ def check_expected(case: Case, workspace: Path, used_tools: Mapping[str, int]) -
                 f"{case.id}, at expected.files: {name} cannot be read: {error.strerror}.", hint=FORMAT_HINT
             ) from error
         file = workspace / path
-        found = file.read_bytes() if file.is_file() else None
-        if found != wanted:
-            what = "is missing" if found is None else f"differs from {name}" if name else "should not exist"
+        content = file.read_bytes() if file.is_file() else None
+        if content != wanted:
+            what = "is missing" if content is None else f"differs from {name}" if name else "should not exist"
             missed.append(f"{path} {what}")
     return VerifierFinished(verifier=EXPECTED, reward=float(not missed), output="; ".join(missed))

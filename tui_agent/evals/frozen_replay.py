@@ -107,8 +107,8 @@ class FrozenReplay:
             replayed = self._ends.calls.get(recorded.call_id)
             difference = _describe_difference(recorded, replayed)
             if difference:
-                by = "" if recorded.agent == "main" else f" by the subtask {recorded.agent}"
-                return f"event {recorded.seq} (turn {recorded.turn}, {recorded.tool}{by}): {difference}"
+                agent = "" if recorded.agent == "main" else f" by the subtask {recorded.agent}"
+                return f"event {recorded.seq} (turn {recorded.turn}, {recorded.tool}{agent}): {difference}"
         return ""
 
 

@@ -95,8 +95,8 @@ class _Cluster:
         case_file, files = self._pack(cell.case)
         task = self._run_cell.remote(self._plan.model_dump_json(), cell.model_dump_json(), case_file, files)
         try:
-            status, reason, made = await task
-            await to_thread.run_sync(_store, run, cell, made)
+            status, reason, created_files = await task
+            await to_thread.run_sync(_store, run, cell, created_files)
         except anyio.get_cancelled_exc_class():
             self._ray.cancel(task)
             with anyio.move_on_after(GRACE_PERIOD_S, shield=True):

@@ -97,7 +97,8 @@ def load_run(run: RunFolder) -> RunResults:
         suite=plan.suite_name,
         planned=len(cells),
         arms=tuple(
-            ArmResults(name, name, tuple(found), len(missing[name])) for name, found in results.items()
+            ArmResults(name, name, tuple(arm_results), len(missing[name]))
+            for name, arm_results in results.items()
         ),
         missing=tuple(name for names in missing.values() for name in names),
         damaged=tuple(damaged),

@@ -56,7 +56,7 @@ async def run_static_checks(
         return {}, (f"The static checks could not run: {error}",)
     finally:
         shutil.rmtree(fixture, ignore_errors=True)
-    return {name: Findings(before=before.get(name), after=found) for name, found in after.items()}, tuple(
+    return {name: Findings(before=before.get(name), after=count) for name, count in after.items()}, tuple(
         notes
     )
 

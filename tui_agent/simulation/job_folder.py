@@ -163,9 +163,9 @@ def find_histories(path: Path) -> list[str]:
     """Return the histories in a folder of jobs, a job folder or a file, newest first and relative to `path`."""
     if path.is_file():
         return [path.name]
-    found = [
+    files = [
         file for name in HISTORY_FILES for depth in ("", "*/*/*/") for file in path.glob(f"{depth}{name}")
     ]
     return [
-        str(file.relative_to(path)) for file in sorted(found, key=lambda file: file.parent.name, reverse=True)
+        str(file.relative_to(path)) for file in sorted(files, key=lambda file: file.parent.name, reverse=True)
     ]

@@ -103,17 +103,17 @@ async def run_orchestrated(
     try:
         if tree is None:
             tree = await ask_for_tree(overseer, simulation.case.prompt, orchestrator.tree_template)
-        made: Orchestrator
+        user: Orchestrator
         if orchestrator.kind == "default":
             max_turns = settings.limits.max_turns
-            made = ModelOrchestrator(
+            user = ModelOrchestrator(
                 simulation.case.prompt, tree, orchestrator, overseer, simulation.profile, max_turns
             )
         else:
             tokens = Tokens(load_bundled_vocabulary)
             await to_thread.run_sync(tokens.load)
-            made = SimpleOrchestrator(simulation.case.prompt, tree, orchestrator, tokens.count)
-        return await run.play_user(settings, caller, made)
+            user = SimpleOrchestrator(simulation.case.prompt, tree, orchestrator, tokens.count)
+        return await run.play_user(settings, caller, user)
     finally:
         if overseer is not caller:
             await overseer.aclose()

@@ -93,9 +93,9 @@ def _nest(rows: Sequence[object], source: str) -> Mapping[str, Any]:
             nodes[parent]["children"].append(nodes[name])
     _require_no_circle(parents, source)
     if len(roots) != 1:
-        found = ", ".join(roots) or "none"
+        names = ", ".join(roots) or "none"
         raise ConfigError(
-            f"{source}: a tree must have exactly one node without a parent, but this one has {found}.",
+            f"{source}: a tree must have exactly one node without a parent, but this one has {names}.",
             hint=FORMAT_HINT,
         )
     return nodes[roots[0]]
@@ -123,8 +123,8 @@ def _check_size(tree: object, source: str) -> None:
             raise ConfigError(
                 f"{source}: a tree has at most {MAX_NODES} nodes and {MAX_DEPTH} levels.", hint=FORMAT_HINT
             )
-        found = (node.get("children") for node in level if isinstance(node, dict))
-        level = [child for children in found if isinstance(children, list) for child in children]
+        families = (node.get("children") for node in level if isinstance(node, dict))
+        level = [child for children in families if isinstance(children, list) for child in children]
 
 
 def _node_error(source: str, node: str, reason: str) -> ConfigError:
