@@ -43,9 +43,9 @@ def format_clock(seconds: float) -> str:
     return f"{hours}:{rest // 60:02d}:{rest % 60:02d}" if hours else f"{rest // 60}:{rest % 60:02d}"
 
 
-def format_time(at: float) -> str:
+def format_time(time: float) -> str:
     """Format a Unix time as `2026-01-31 13:45:00` in this machine's time zone; `-` for 0."""
-    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else "-"
+    return datetime.fromtimestamp(time).astimezone().strftime("%Y-%m-%d %H:%M:%S") if time else "-"
 
 
 KILO = 1000

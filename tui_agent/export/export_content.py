@@ -43,7 +43,7 @@ class ExportedChange:
     """
 
     seq: int
-    at: float
+    time: float
     path: str
     author: str
     call_id: CallId | None

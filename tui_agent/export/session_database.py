@@ -136,8 +136,10 @@ class SessionDatabase:
             return False
         try:
             with self._connect(read_only=True) as connection:
-                found: bool = connection.execute("SELECT version FROM cache.format").fetchone() == (VERSION,)
-                return found
+                is_current: bool = connection.execute("SELECT version FROM cache.format").fetchone() == (
+                    VERSION,
+                )
+                return is_current
         except self._duckdb.Error:
             return False
 

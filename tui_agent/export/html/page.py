@@ -113,7 +113,7 @@ def _log(page_rows: Sequence[Row]) -> SafeHtml:
                 id=f"e{number}",
                 class_=f"e {row.kind}{_height(row)}",
                 data_tags=" ".join(row.tags),
-                data_at=f"{row.at:.3f}",
+                data_at=f"{row.time:.3f}",
                 data_turn=row.turn,
                 data_first="" if row.turn > turn else None,
             )

@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
     kind: str
     tags: tuple[str, ...]
-    at: float
+    time: float
     turn: int
     body: SafeHtml
     weight: int
@@ -59,7 +59,7 @@ def build_rows(story: ExportContent) -> Iterator[Row]:
     for item in story.items():
         if isinstance(item, ExportedChange):
             body = join(_row_line("·", "changed", item.path, "", ""), change_html(item))
-            yield Row("note", ("files",), item.at, turn, body, len(item.diff), (item.path,))
+            yield Row("note", ("files",), item.time, turn, body, len(item.diff), (item.path,))
             continue
         turn = item.turn
         row = _entry_row(item, story)
@@ -157,8 +157,8 @@ def _tool_row(entry: ToolEntry, story: ExportContent) -> Row:
         format_milliseconds(entry.duration_ms),
         bad=is_bad,
     )
-    said = element("p", texts.clean_text(entry.denial), class_="said") if entry.denied_by_user else None
-    body = join(line, *blocks, said, *(change_html(other) for other in others))
+    denial = element("p", texts.clean_text(entry.denial), class_="said") if entry.denied_by_user else None
+    body = join(line, *blocks, denial, *(change_html(other) for other in others))
     tags = ("tools", *(("errors",) if is_bad else ()), *(("files",) if paths else ()))
     return _build_row(entry, "tool", tags, body, len(body) - len(line), *paths)
 
@@ -223,11 +223,11 @@ def _turn_end_row(entry: TurnEntry, story: ExportContent) -> Row:
     )
 
 
-def _time_element(at: float) -> SafeHtml:
-    local_time = datetime.fromtimestamp(at).astimezone()
+def _time_element(time: float) -> SafeHtml:
+    local_time = datetime.fromtimestamp(time).astimezone()
     return element(
         "time",
         local_time.strftime("%H:%M"),
         datetime=local_time.isoformat(timespec="seconds"),
-        title=format_time(at) if at else "",
+        title=format_time(time) if time else "",
     )

@@ -81,10 +81,10 @@ def outcome_of(figures: MetricsView) -> Outcome:
 class TurnResultFold:
     """Computes the result of a message from the events up to the next message."""
 
-    def __init__(self, seq: int, at: float, text: LongText, lines: LineCounter) -> None:
+    def __init__(self, seq: int, time: float, text: LongText, lines: LineCounter) -> None:
         self._lines = lines
-        self._seq, self._at, self._text = seq, at, text_preview(text)
-        self._last_seq, self._last_at = seq, at
+        self._seq, self._time, self._text = seq, time, text_preview(text)
+        self._last_seq, self._last_time = seq, time
         self._metrics, self._files = Metrics(), FilesChanged()
         self._turns = 0
 
@@ -99,7 +99,7 @@ class TurnResultFold:
         self._turns += ev.payload.kind == "turn.started"
         self._last_seq = ev.seq
         if ev.payload.kind in ("turn.finished", "model.responded", "tool.finished"):
-            self._last_at = ev.time
+            self._last_time = ev.time
 
     def result(self) -> TurnResult:
         """Return the result of the message as of the last applied event."""
@@ -107,13 +107,13 @@ class TurnResultFold:
         return TurnResult(
             seq=self._seq,
             last_seq=self._last_seq,
-            time=self._at,
+            time=self._time,
             text=self._text,
             outcome=outcome_of(figures),
             answer=figures.final_answer,
             files=_count_files(self._files, self._lines),
             tools=dict(figures.tools),
-            duration_s=max(0.0, self._last_at - self._at),
+            duration_s=max(0.0, self._last_time - self._time),
             cost_usd=figures.cost_usd,
             iterations=figures.iterations,
             tests_passed=figures.tests_passed,

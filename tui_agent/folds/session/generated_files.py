@@ -52,11 +52,11 @@ def describe_restored(restored: CheckpointRestored) -> str:
     kept = [(folder.path, folder.files - folder.removed) for folder in restored.folders]
     gone = [(folder.path, folder.removed) for folder in restored.folders]
     parts = [
-        f"{format_files(count, found)} {word}"
+        f"{format_files(count, counted)} {word}"
         for count, folders, word in (
             (total - restored.removed_count, kept, "restored"),
             (restored.removed_count, gone, "removed"),
         )
-        if (found := [folder for folder in folders if folder[1]]) or count
+        if (counted := [folder for folder in folders if folder[1]]) or count
     ]
     return f"{', '.join(parts)}." if parts else "No file was changed."

@@ -124,9 +124,9 @@ class Jobs:
         return self._view
 
 
-def mark_jobs_lost(view: JobsView, at: float) -> JobsView:
-    """Return the jobs after their engine ended at time `at`: running jobs become `lost`."""
-    jobs = (replace(job, state="lost", ended_at=at) if job.is_running else job for job in view.jobs)
+def mark_jobs_lost(view: JobsView, ended_at: float) -> JobsView:
+    """Return the jobs after their engine ended at `ended_at` (seconds since the epoch): running jobs become `lost`."""
+    jobs = (replace(job, state="lost", ended_at=ended_at) if job.is_running else job for job in view.jobs)
     return JobsView(tuple(jobs)) if view.running else view
 
 

@@ -153,21 +153,23 @@ def _compile_name(name: str, escapes: bool) -> Pattern[str]:
     return re.compile(first + "".join(f"(?>.*?{piece})" for piece in middle) + ".*" + last, re.DOTALL)
 
 
-def _find_set_end(name: str, at: int, escapes: bool) -> int:
-    """Return the position of the `]` that closes the set (such as `[abc]`) opened before `at`.
+def _find_set_end(name: str, position: int, escapes: bool) -> int:
+    """Return the position of the `]` that closes the set (such as `[abc]`) opened before `position`.
 
     Return -1 if there is none.
     """
-    at += name[at : at + 1] in ("!", "^") if escapes else name[at : at + 1] == "!"
-    first = at
-    while at < len(name):
-        if name[at] == "]" and at > first:
-            return at
-        if escapes and name[at] == "\\":
-            at += 1
-        elif escapes and name.startswith("[:", at) and (end := name.find(":]", at + 2)) > 0:
-            at = end + 1
-        at += 1
+    position += (
+        name[position : position + 1] in ("!", "^") if escapes else name[position : position + 1] == "!"
+    )
+    first = position
+    while position < len(name):
+        if name[position] == "]" and position > first:
+            return position
+        if escapes and name[position] == "\\":
+            position += 1
+        elif escapes and name.startswith("[:", position) and (end := name.find(":]", position + 2)) > 0:
+            position = end + 1
+        position += 1
     return -1
 
 

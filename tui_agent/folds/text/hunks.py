@@ -65,14 +65,14 @@ def revert_hunk(text: str, hunk: str) -> str | None:
     Return None if the hunk's lines are missing, or if they have moved and occur more than once.
     """
     old, new = hunk_sides(hunk)
-    lines, at = split_lines(text), first_line(hunk) - 1
+    lines, start = split_lines(text), first_line(hunk) - 1
     if not new:
         places = [] if lines else [0]
-    elif lines[at : at + len(new)] == new:
-        places = [at]
+    elif lines[start : start + len(new)] == new:
+        places = [start]
     else:
         starts = (index for index, line in enumerate(lines) if line == new[0])
-        places = list(islice((start for start in starts if lines[start : start + len(new)] == new), 2))
+        places = list(islice((index for index in starts if lines[index : index + len(new)] == new), 2))
     if len(places) != 1:
         return None
     reverted = [*lines[: places[0]], *old, *lines[places[0] + len(new) :]]

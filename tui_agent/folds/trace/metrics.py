@@ -198,8 +198,8 @@ class Metrics:
         newest = self.sums.parts - 1
         return newest if call_id is None else self.call_parts.get(call_id, newest)
 
-    def add_edit(self, path: str, at: float, call_id: CallId | None) -> None:
-        """Add an edit of a file at time `at`, in seconds since the epoch."""
+    def add_edit(self, path: str, time: float, call_id: CallId | None) -> None:
+        """Add an edit of a file at `time`, in seconds since the epoch."""
         sums = self.sums
         self._targets.add(path)
         if sums.first_edit_part is None:
@@ -207,7 +207,7 @@ class Metrics:
             if self.last_search_part is not None:
                 sums.search_to_edit_parts = sums.first_edit_part - self.last_search_part
         if self.first_turn_at is not None and sums.seconds_to_first_edit is None:
-            sums.seconds_to_first_edit = at - self.first_turn_at
+            sums.seconds_to_first_edit = time - self.first_turn_at
 
     def fail(self, category: str) -> None:
         """Count a failure, and record `category` as the newest failure."""
@@ -276,8 +276,8 @@ def _on_tool_called(fold: Metrics, ev: Envelope, payload: ToolCalled) -> None:
 @_HANDLERS.on(ToolFinished)
 def _on_tool_finished(fold: Metrics, ev: Envelope, payload: ToolFinished) -> None:
     sums = fold.sums
-    for path, at in fold.command_edits.pop(payload.call_id, ()):
-        fold.add_edit(path, at, payload.call_id)
+    for path, time in fold.command_edits.pop(payload.call_id, ()):
+        fold.add_edit(path, time, payload.call_id)
     sums.tools[payload.name] = sums.tools.get(payload.name, 0) + 1
     fold.call_parts.pop(payload.call_id, None)
     if payload.part is not None:
