@@ -51,11 +51,11 @@ class WordCounts:
     def values(self, total: int) -> dict[str, float]:
         """Return the value (weight times rarity) of each word of the question. `total` is the number of all texts."""
         columns = zip(*[counts for counts, _ in self._times.values()], strict=True)
-        found = {
+        counts_by_term = {
             term: len(column) - column.count(0)
             for term, column in zip(self._query.weights, columns, strict=False)
         }
-        return ranking.values_of(self._query, found, total)
+        return ranking.values_of(self._query, counts_by_term, total)
 
     def scores(self, total: int) -> dict[str, float]:
         """Return the BM25 score of each text that has a word of the question. `total` is the number of all texts."""

@@ -222,9 +222,9 @@ class IndexFile:
             files[path] = new(KnownFile, (row_id, entry, reason, language, rank))
         return files
 
-    def add_files(self, found: Iterable[IndexedFile]) -> None:
+    def add_files(self, files: Iterable[IndexedFile]) -> None:
         """Store indexed files, replacing older rows for the same paths. The caller must have opened a `transaction`."""
-        for item in found:
+        for item in files:
             path = os.fsencode(item.entry.path)
             self._forget(path)
             cursor = self._db.execute(

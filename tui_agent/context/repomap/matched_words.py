@@ -26,7 +26,7 @@ class MatchedWords:
         forms: dict[str, str] = {}
         for word in find_words(query.text):
             for piece in split_identifier(word):
-                fragments = (found.lower() for found in _FRAGMENT.findall(word))
+                fragments = (fragment.lower() for fragment in _FRAGMENT.findall(word))
                 forms.setdefault(piece, next((text for text in fragments if text.startswith(piece)), piece))
         for term in sorted(query.weights, key=lambda term: -query.weights[term]):
             self._words[term] = forms.get(term, term)

@@ -54,8 +54,8 @@ class Snapshot:
         """Return the paths of `entries`, except files that are in the index without words."""
         if self._listed is None or self._listed[0] is not entries:
             text, known = self.text, self.known
-            found = [entry.path for entry in entries if entry.path in text or entry.path not in known]
-            self._listed = entries, found
+            paths = [entry.path for entry in entries if entry.path in text or entry.path not in known]
+            self._listed = entries, paths
         return self._listed[1]
 
     def files_with_first_name(self, first: str) -> Sequence[str]:
