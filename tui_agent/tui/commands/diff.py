@@ -17,8 +17,8 @@ _TURN = re.compile(r"turn (\d+)")
 
 def show_diff(context: AppContext, argument: str) -> None:
     """Show the changed files; `argument` is a path, a part of a path, or `turn N` for the changes of one turn."""
-    if found := _TURN.fullmatch(argument):
-        _show_turn(context, int(found[1]))
+    if match := _TURN.fullmatch(argument):
+        _show_turn(context, int(match[1]))
         return
 
     async def read() -> FilesChangedView:

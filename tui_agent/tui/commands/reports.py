@@ -84,7 +84,14 @@ def _session_rows(context: AppContext) -> list[tuple[str, str]]:
 
 def _plain_report(context: AppContext, checks: Sequence[tuple[str, str, str, str]]) -> str:
     sections: list[tuple[str, list[tuple[str, str]]]] = [
-        (title, [(name, f"{message} {advice}") for found, name, message, advice in checks if found == state])
+        (
+            title,
+            [
+                (name, f"{message} {advice}")
+                for check_state, name, message, advice in checks
+                if check_state == state
+            ],
+        )
         for state, title, _, _ in _groups(context)
     ]
     sections.append(("This session", _session_rows(context)))

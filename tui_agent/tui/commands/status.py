@@ -42,8 +42,8 @@ def show_status(context: AppContext, argument: str) -> None:
         _, output = await context.ask(
             "doctor", "--only", "secrets", "--json", *place(context.app.options, context.work_folder)
         )
-        found = " ".join(f"{text_of(row, 'message')} {text_of(row, 'advice')}" for row in json_rows(output))
-        hidden_files = found.removeprefix("Hidden from commands: ").strip()
+        text = " ".join(f"{text_of(row, 'message')} {text_of(row, 'advice')}" for row in json_rows(output))
+        hidden_files = text.removeprefix("Hidden from commands: ").strip()
         viewer.redraw()
 
     context.worker(ask(), "secrets")

@@ -185,14 +185,14 @@ class DiffSheet(Viewer):
             )
 
     def _draw_file(self, facts: Facts, file: ChangedFile) -> Iterator[Stop]:
-        first_row, found = len(facts.rows), self._comparisons.get(file.path)
+        first_row, comparison = len(facts.rows), self._comparisons.get(file.path)
         kind = "  created" if file.before is None else "  removed" if file.after is None else ""
         path = fit_path(clean_line(file.path), facts.room - 24, facts.looks.symbols.ellipsis)
         head: list[Part] = [part(path, facts.style(bold=True)), ("  ", facts.style())]
-        diff, note = (None, "") if found is None else found
+        diff, note = (None, "") if comparison is None else comparison
         if diff is not None:
             changes = format_line_changes(
-                *_count_lines(file, found, self._reverted), facts.looks.symbols.minus
+                *_count_lines(file, comparison, self._reverted), facts.looks.symbols.minus
             )
             head += [(f" {words}", facts.style(role)) for words, role in changes]
         chosen = file.path == self._chosen[0]
@@ -211,7 +211,7 @@ class DiffSheet(Viewer):
             yield Stop(file, number, len(facts.rows) if number else first_row)
             is_chosen = chosen and number == max(0, self._chosen[1])
             if _identify(file, number) in self._reverted:
-                text = f"Reverted: {_describe_lines(_hunks_of(found)[number])}"
+                text = f"Reverted: {_describe_lines(_hunks_of(comparison)[number])}"
                 facts.line([_mark(facts, is_chosen), (text, facts.style("t3"))])
                 continue
             facts.rows += [
@@ -289,8 +289,8 @@ class DiffSheet(Viewer):
         await self._compare()
         self._choose(self._index)
 
-    def scroll_rows(self, by: int) -> None:
-        super().scroll_rows(by)
+    def scroll_rows(self, count: int) -> None:
+        super().scroll_rows(count)
         self.call_after_refresh(self._choose_visible)
 
     def scroll_page(self, direction: int) -> None:

@@ -324,10 +324,10 @@ class Picker(ChoiceSheet[str | None]):
     def _mark_matches(self, pen: Pen, text: str, role: Role, *, bold: bool = False) -> list[Part]:
         """Return a text as parts; the parts that match the typed text are underlined."""
         text, end, parts = clean_line(text), 0, list[Part]()
-        for found in self._marks.finditer(text) if self._marks is not None and self.field.text else ():
-            parts.append(pen.part(text[end : found.start()], role, bold=bold))
-            parts.append(pen.part(found.group(), "accent", bold=bold, underline=True))
-            end = found.end()
+        for hit in self._marks.finditer(text) if self._marks is not None and self.field.text else ():
+            parts.append(pen.part(text[end : hit.start()], role, bold=bold))
+            parts.append(pen.part(hit.group(), "accent", bold=bold, underline=True))
+            end = hit.end()
         return [*parts, pen.part(text[end:], role, bold=bold)]
 
     def foot(self, width: int) -> list[Strip]:

@@ -24,7 +24,7 @@ class ArgumentCompletion:
         self.commands: Collection[str] = ()
         self.ask_session: Callable[[str, str], Awaitable[Sequence[str]]] = _complete_nothing
         """Returns the completions for a command's name and the text typed after it."""
-        self.found: dict[str, list[tuple[str, str]]] = {}
+        self.completions: dict[str, list[tuple[str, str]]] = {}
         self._asked = ("", "")
         self._timer: Timer | None = None
 
@@ -46,5 +46,5 @@ class ArgumentCompletion:
     async def _request(self, token: Token, show: Callable[[], None]) -> None:
         texts = await self.ask_session(token.command.removeprefix("/"), token.query)
         self._asked = (token.command, token.query)
-        self.found[token.command] = [(clean_line(text), "") for text in texts]
+        self.completions[token.command] = [(clean_line(text), "") for text in texts]
         show()

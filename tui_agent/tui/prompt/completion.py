@@ -200,13 +200,13 @@ def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list
     The completion of a URI with a variable ends before the variable. Such a URI does not match a query that is longer
     than the part before the variable.
     """
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for text, _ in mentions:
         result, (start, variable, _) = match(query, text), text.partition("{")
         if result is not None and not (variable and len(query) > len(start)):
             written = f'"{text}"' if _ENDS_EARLY.search(text) else text
-            found.append(Candidate(text, f"@{start}" if variable else f"@{written} ", hits=result[1]))
-    return found
+            candidates.append(Candidate(text, f"@{start}" if variable else f"@{written} ", hits=result[1]))
+    return candidates
 
 
 def _path_candidate(path: str, hits: tuple[int, ...] = ()) -> Candidate:

@@ -82,8 +82,8 @@ class _Lines:
                 before = line
                 yield line
 
-    def _line(self, at: int) -> int:
-        return bisect_right(self._starts, at) - 1
+    def _line(self, position: int) -> int:
+        return bisect_right(self._starts, position) - 1
 
 
 class PathIndex:

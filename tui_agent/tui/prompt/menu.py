@@ -40,10 +40,10 @@ class Menu(LinePane):
             self.chosen, self._top = 0 if choose else -1, 0
         self.show()
 
-    def move(self, by: int) -> None:
+    def move(self, count: int) -> None:
         """Move the selection by this number of rows, wrapping around at the ends."""
         if self.candidates:
-            self.chosen = (max(self.chosen, 0 if by < 0 else -1) + by) % len(self.candidates)
+            self.chosen = (max(self.chosen, 0 if count < 0 else -1) + count) % len(self.candidates)
             self._top = min(max(self._top, self.chosen - self.rows + 1), self.chosen)
             self.show()
 

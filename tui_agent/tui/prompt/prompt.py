@@ -249,13 +249,13 @@ class Prompt(Vertical):
             candidates = command_candidates(token.query, actions, running=self.running, policy=self._policy)
             self._offer(candidates, choose=token.query != "/")
         elif token.kind == "argument":
-            choices = {**self.choices, **self.arguments.found}
+            choices = {**self.choices, **self.arguments.completions}
             self._offer(argument_candidates(token, choices, self._policy), choose=bool(token.query))
             if self.arguments.needs_request(token):
                 self.arguments.request_later(self, token, self._complete)
         else:
             files = file_candidates(token.query, self.files.paths, self._symbols.find(token.query))
-            resources = resource_candidates(token.query, self.arguments.found.get(AT_SIGN, ()))
+            resources = resource_candidates(token.query, self.arguments.completions.get(AT_SIGN, ()))
             self._offer([*files, *resources])
             if self.arguments.needs_request(token._replace(command=AT_SIGN)):
                 self.arguments.request_later(self, token._replace(command=AT_SIGN), self._complete)

@@ -36,7 +36,7 @@ class Symbols:
     def __init__(self) -> None:
         self.timer: Timer | None = None
         self._query = ""
-        self._found: Sequence[Symbol] = ()
+        self._symbols: Sequence[Symbol] = ()
         self._searched_at = float("-inf")
 
     def find(self, query: str) -> Sequence[Symbol]:
@@ -46,7 +46,7 @@ class Symbols:
         """
         if not self._query or not query.lower().startswith(self._query.lower()):
             return ()
-        return [symbol for symbol in self._found if query.lower() in symbol.name.lower()]
+        return [symbol for symbol in self._symbols if query.lower() in symbol.name.lower()]
 
     def needs_search(self, query: str) -> bool:
         """Return True if `query` needs a new search, which begins once the user pauses; cancel a scheduled search."""
@@ -56,7 +56,7 @@ class Symbols:
         return can_be_symbol(query) and not is_known
 
     def store_result(self, query: str, symbols: Sequence[Symbol]) -> None:
-        self._query, self._found, self._searched_at = query, symbols, time.monotonic()
+        self._query, self._symbols, self._searched_at = query, symbols, time.monotonic()
 
 
 def can_be_symbol(query: str) -> bool:

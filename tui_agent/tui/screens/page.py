@@ -456,8 +456,8 @@ class LinesScreen(FullScreen):
         """Copy the text of all rows."""
         self.copy_text("\n".join(strip.text.rstrip() for strip in self.lines.strips))
 
-    def scroll_rows(self, by: int) -> None:
-        self.lines.scroll_relative(y=by, animate=False, force=True)
+    def scroll_rows(self, count: int) -> None:
+        self.lines.scroll_relative(y=count, animate=False, force=True)
 
     def scroll_screenful(self) -> None:
         self.scroll_rows(self.lines.size.height)

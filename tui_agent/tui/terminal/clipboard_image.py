@@ -40,16 +40,16 @@ def read_clipboard_image(environ: Mapping[str, str]) -> bytes | None:
             hint="Save the image, and mention the file: @shot.png.",
         )
     usable = _usable_programs(environ)
-    found = [
+    commands = [
         [path, *words[1:]] for words in usable if (path := find_system_program(words[0], environ)) is not None
     ]
-    if not found:
+    if not commands:
         names = " or ".join("wl-clipboard" if words[0] == "wl-paste" else words[0] for words in usable)
         advice = f"Install {names}" if names else "The app needs a desktop (Wayland, X11 or macOS)"
         raise TuiAgentError(
             "No program here can read images from the clipboard.", hint=f"{advice}. {_OTHER_WAY}"
         )
-    image = next(filter(None, (_read(words, environ) for words in found)), None)
+    image = next(filter(None, (_read(words, environ) for words in commands)), None)
     if image is not None and len(image) > MAX_BYTES:
         raise TuiAgentError(
             f"The image in the clipboard is larger than {MAX_BYTES // 1_000_000} MB.", hint=""

@@ -201,10 +201,10 @@ def find_plugin_themes(options: SessionOptions, environ: Mapping[str, str]) -> S
     manifests = (path for folder in folders for path in (folder / MANIFEST, *folder.glob(f"*/{MANIFEST}")))
     if not any(map(os.path.isfile, manifests)):
         return ()
-    found: Sequence[tuple[str, Path]] = import_module("tui_agent.plugin_host.discover").theme_files(
+    themes: Sequence[tuple[str, Path]] = import_module("tui_agent.plugin_host.discover").theme_files(
         folders, *(names if isinstance(names, list) else () for names in (disabled, enabled))
     )
-    return found
+    return themes
 
 
 def _user_file(environ: Mapping[str, str]) -> dict[str, object]:

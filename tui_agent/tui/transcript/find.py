@@ -95,7 +95,11 @@ class Finder:
             if not 0 <= number < self._counts[self.current.slot]:
                 index, number = index + direction, 0 if direction > 0 else -1
         slot = slots[index % len(slots)]
-        matches = [(at, span) for at, row in enumerate(self._open(layout, slot)) for span in self.hits(row)]
+        matches = [
+            (row_index, span)
+            for row_index, row in enumerate(self._open(layout, slot))
+            for span in self.hits(row)
+        ]
         matches = matches or [(0, (0, 0))]
         self._counts[slot] = len(matches)
         number = len(matches) - 1 if number < 0 else min(number, len(matches) - 1)

@@ -47,7 +47,9 @@ class KeyMap:
         """
         exact = normalize_key(key)
         names = dict.fromkeys((exact, without_shift(exact)))
-        return [found for name in names for scope in scopes for found in self._of_scope(scope).get(name, ())]
+        return [
+            action for name in names for scope in scopes for action in self._of_scope(scope).get(name, ())
+        ]
 
     def means(self, key: str, name: str) -> bool:
         """Return True if the key is bound to the action `name`."""

@@ -354,8 +354,8 @@ class Sheet(SheetFrame[ResultT]):
     def scroll_screenful(self) -> None:
         self.scroll_rows(self._body.size.height)
 
-    def scroll_rows(self, by: int) -> None:
-        self._body.scroll_relative(y=by, animate=False, force=True)
+    def scroll_rows(self, count: int) -> None:
+        self._body.scroll_relative(y=count, animate=False, force=True)
 
     def run_intent(self, intent: str) -> None:
         """Run the intent (name of an action, and its argument) of the part that the user clicked."""

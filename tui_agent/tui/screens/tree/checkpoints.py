@@ -130,11 +130,11 @@ class CheckpointsScreen(Page[Checkpoint]):
             self.start_worker(self._compare(unread), "diff")
 
     def _draw_diff(self, facts: Facts, file: PathChange) -> None:
-        found = self._diffs.get(_blobs(file))
-        if found is None or not _has_content(file):
+        comparison = self._diffs.get(_blobs(file))
+        if comparison is None or not _has_content(file):
             return
         facts.section(file.path)
-        diff, note = found
+        diff, note = comparison
         if diff is None or note:
             facts.text(as_sentence(note), "t3")
         else:
