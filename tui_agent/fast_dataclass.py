@@ -35,9 +35,9 @@ Method = Callable[..., Any]
 def _frozen_class(cls: type) -> type:
     own = set(vars(cls)) - ({"__hash__"} if "__eq__" in vars(cls) and cls.__hash__ is None else set())
     cls.__doc__ = cls.__doc__ or cls.__name__  # else Python's own would make one, slowly
-    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(cls)
-    fields = dataclasses.fields(made)
-    made.__dataclass_params__.frozen = True
+    frozen: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(cls)
+    fields = dataclasses.fields(frozen)
+    frozen.__dataclass_params__.frozen = True
     compared = [field.name for field in fields if field.compare]
     hashed = [field.name for field in fields if (field.compare if field.hash is None else field.hash)]
     methods = {
@@ -47,12 +47,12 @@ def _frozen_class(cls: type) -> type:
         "__getstate__": _get_state,
         "__setstate__": _set_state,
     }
-    made.__init__ = _init_method(made, fields)
-    made.__setattr__, made.__delattr__ = _refuse_assignment, _refuse_deletion
+    frozen.__init__ = _init_method(frozen, fields)
+    frozen.__setattr__, frozen.__delattr__ = _refuse_assignment, _refuse_deletion
     for name, method in methods.items():
         if name not in own:
-            setattr(made, name, method)
-    return made  # type: ignore[no-any-return]
+            setattr(frozen, name, method)
+    return frozen  # type: ignore[no-any-return]
 
 
 def _init_method(cls: type, fields: tuple[dataclasses.Field[Any], ...]) -> Method:

@@ -265,8 +265,8 @@ def command(
     """
 
     def decorate(function: Callable[..., Awaitable[object]]) -> FunctionCommand:
-        said = help or (inspect.getdoc(function) or "").partition("\n")[0]
-        return FunctionCommand(function, name, said, arguments, complete)
+        summary = help or (inspect.getdoc(function) or "").partition("\n")[0]
+        return FunctionCommand(function, name, summary, arguments, complete)
 
     return decorate
 

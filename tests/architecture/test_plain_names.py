@@ -197,6 +197,10 @@ NOUNS_IN_ING = frozenset(
         "wiring",
     ]
 )
+VAGUE_VALUES = frozenset(["at", "by", "found", "made", "said", "told"])
+"""Names that do not say what the value is. A value has the name of the thing: `match`, `path`, `position`."""
+VAGUE_VALUES_LEFT = {"tui_agent/policy/": 131, "tui_agent/store/redaction/": 12}
+"""How many such values each folder still has, to be renamed with its next rework. They may only become fewer."""
 NOUN_CLAUSE = re.compile(r"(What|Whether|Where|Whose|Whoever|Whatever|Those|By how|So many|With these|Of )\b")
 
 
@@ -246,8 +250,45 @@ def findings(source: Source) -> Iterator[str]:
                 yield f"{source.name} loop variable one"
 
 
+def vague_values(source: Source) -> Iterator[str]:
+    """Yield one line for each variable, parameter, field or attribute whose name does not say what it is."""
+    for node in source.nodes:
+        match node:
+            case ast.arg(arg=name) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                pass
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                pass
+            case _:
+                continue
+        if name.strip("_") in VAGUE_VALUES:
+            yield f"{source.name}:{node.lineno} value {name}"
+
+
 def test_names_and_docstrings_are_plain() -> None:
     assert not sorted(place for source in product() for place in findings(source))
+
+
+def test_values_have_the_name_of_the_thing() -> None:
+    places = [place for source in product() for place in vague_values(source)]
+    left = {folder: sum(place.startswith(folder) for place in places) for folder in VAGUE_VALUES_LEFT}
+    assert left == VAGUE_VALUES_LEFT
+    assert not [place for place in places if not place.startswith(tuple(VAGUE_VALUES_LEFT))]
+
+
+def test_the_rule_about_values_would_notice() -> None:
+    text = """
+class Row:
+    at: float
+    def move(self, by: int, *, told: str) -> None:
+        self._found = [said for said in by]
+        match told:
+            case [*made]: ...
+            case str() as found: ...
+"""
+    source = Source(Path(__file__).resolve())
+    source.__dict__["text"] = text
+    names = sorted(place.rsplit(" ", 1)[1] for place in vague_values(source))
+    assert names == ["_found", "at", "by", "found", "made", "said", "told"]
 
 
 def test_the_rule_would_notice() -> None:

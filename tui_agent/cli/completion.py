@@ -57,14 +57,14 @@ def places() -> list[Place]:
     """Return the places after each command and subcommand, read from the parsers of all commands."""
     top = parser_for("tui-agent", APP, import_module(APP.module))
     commands = tuple(Entry(name, verb.summary) for name, verb in VERBS.items())
-    found = [Place("", "A terminal coding agent that records every event.", (*commands, *_options(top)))]
+    result = [Place("", "A terminal coding agent that records every event.", (*commands, *_options(top)))]
     for name, verb in VERBS.items():
         parser = parser_for(f"tui-agent {name}", verb, import_module(verb.module))
         inner = list(_verbs(parser))
         verbs = tuple(Entry(word, str(sub.description)) for word, sub in inner)
-        found.append(Place(name, verb.summary, (*verbs, *_options(parser))))
-        found += [Place(f"{name} {word}", str(sub.description), tuple(_options(sub))) for word, sub in inner]
-    return found
+        result.append(Place(name, verb.summary, (*verbs, *_options(parser))))
+        result += [Place(f"{name} {word}", str(sub.description), tuple(_options(sub))) for word, sub in inner]
+    return result
 
 
 def _verbs(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
@@ -83,20 +83,20 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[Entry]:
             yield Entry(word, text, takes_value=action.nargs not in (0, "?"), choices=choices)
 
 
-def _value_options(found: list[Place]) -> str:
+def _value_options(places: list[Place]) -> str:
     """Return the options that always need a value."""
-    options = [entry for place in found for entry in place.entries]
+    options = [entry for place in places for entry in place.entries]
     flags = {entry.word for entry in options if not entry.takes_value}
     return " ".join(sorted({entry.word for entry in options} - flags))
 
 
-def _walk(found: list[Place], read_words: str) -> str:
+def _walk(places: list[Place], read_words: str) -> str:
     """Return shell code that stores the commands before the cursor in `$where`, and the word before it in `$before`.
 
     `$needs_value` is not empty if that word is an option that needs a value.
     """
-    known = "|".join(f'" {place.path}"' for place in found if place.path)
-    return f"""  local where="" word before="" needs_value="" valued=" {_value_options(found)} "
+    known = "|".join(f'" {place.path}"' for place in places if place.path)
+    return f"""  local where="" word before="" needs_value="" valued=" {_value_options(places)} "
   for word in {read_words}; do
     if [[ "$word" != "=" ]]; then
       if [[ -z "$needs_value" ]]; then
@@ -110,25 +110,25 @@ def _walk(found: list[Place], read_words: str) -> str:
   done"""
 
 
-def _value_cases(found: list[Place], line: Callable[[Sequence[str]], str]) -> str:
+def _value_cases(places: list[Place], line: Callable[[Sequence[str]], str]) -> str:
     """Return the lines of a shell's `case`, which set the allowed values of the option before the cursor."""
     return "\n".join(
         f'      "{f" {place.path}" if place.path else ""} {entry.word}") {line(entry.choices)} ;;'
-        for place in found
+        for place in places
         for entry in place.entries
         if entry.choices
     )
 
 
-def bash_script(found: list[Place]) -> str:
+def bash_script(places: list[Place]) -> str:
     """Return the completion script for bash."""
     cases = "\n".join(
         f'    "{f" {place.path}" if place.path else ""}") words="{" ".join(entry.word for entry in place.entries)}" ;;'
-        for place in found
+        for place in places
     )
     return f"""# bash completion for tui-agent {__version__}
 _tui_agent() {{
-{_walk(found, '"${COMP_WORDS[@]:1:COMP_CWORD-1}"')}
+{_walk(places, '"${COMP_WORDS[@]:1:COMP_CWORD-1}"')}
   local words=""
   case "$where" in
 {cases}
@@ -136,7 +136,7 @@ _tui_agent() {{
   if [[ -n "$needs_value" ]]; then
     words=""
     case "$where $before" in
-{_value_cases(found, lambda choices: f'words="{" ".join(choices)}"')}
+{_value_cases(places, lambda choices: f'words="{" ".join(choices)}"')}
     esac
   fi
   [[ "${{COMP_WORDS[COMP_CWORD]}}" == "=" ]] && COMP_WORDS[COMP_CWORD]=""
@@ -145,7 +145,7 @@ _tui_agent() {{
 complete -o default -F _tui_agent tui-agent"""
 
 
-def zsh_script(found: list[Place]) -> str:
+def zsh_script(places: list[Place]) -> str:
     """Return the completion script for zsh."""
 
     def format_entry(entry: Entry) -> str:
@@ -154,12 +154,12 @@ def zsh_script(found: list[Place]) -> str:
 
     cases = "\n".join(
         f'    "{f" {place.path}" if place.path else ""}") entries=({" ".join(map(format_entry, place.entries))}) ;;'
-        for place in found
+        for place in places
     )
     return f"""#compdef tui-agent
 # zsh completion for tui-agent {__version__}
 _tui_agent() {{
-{_walk(found, '"${(@)words[2,CURRENT-1]}"')}
+{_walk(places, '"${(@)words[2,CURRENT-1]}"')}
   local -a entries
   case "$where" in
 {cases}
@@ -171,7 +171,7 @@ _tui_agent() {{
   if [[ -n "$needs_value" ]]; then
     entries=()
     case "$where $before" in
-{_value_cases(found, lambda choices: f"entries=({' '.join(choices)})")}
+{_value_cases(places, lambda choices: f"entries=({' '.join(choices)})")}
     esac
   fi
   _describe 'tui-agent' entries
@@ -180,14 +180,14 @@ _tui_agent() {{
 if [[ "$funcstack[1]" == "_tui-agent" ]]; then _tui_agent "$@"; else compdef _tui_agent tui-agent; fi"""
 
 
-def fish_script(found: list[Place]) -> str:
+def fish_script(places: list[Place]) -> str:
     """Return the completion script for fish."""
 
     def quote(text: str) -> str:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
     lines = [f"# fish completion for tui-agent {__version__}"]
-    paths = [place.path for place in found if place.path]
+    paths = [place.path for place in places if place.path]
     lines += [
         "function __tui_agent_at",
         "    set -l where",
@@ -197,13 +197,13 @@ def fish_script(found: list[Place]) -> str:
         "            set needs_value",
         "            continue",
         "        end",
-        f"        contains -- $word {_value_options(found)}; and set needs_value 1",
+        f"        contains -- $word {_value_options(places)}; and set needs_value 1",
         f'        contains -- "$where $word" {" ".join(quote(f" {path}") for path in paths)}; and set where "$where $word"',
         "    end",
         '    test "$where" = "$argv[1]"',
         "end",
     ]
-    for place in found:
+    for place in places:
         where = f" {place.path}" if place.path else ""
         for entry in place.entries:
             flag = "-a" if not entry.word.startswith("-") else "-l" if entry.word.startswith("--") else "-s"
@@ -216,7 +216,7 @@ def fish_script(found: list[Place]) -> str:
     return "\n".join(lines)
 
 
-def man_page(found: list[Place]) -> str:
+def man_page(places: list[Place]) -> str:
     """Return the man page in roff."""
 
     def escape(text: str) -> str:
@@ -224,7 +224,7 @@ def man_page(found: list[Place]) -> str:
         return f"\\&{text}" if text.startswith((".", "'")) else text
 
     lines = [f'.TH TUI\\-AGENT 1 "" "tui\\-agent {__version__}" "User Commands"', ".SH NAME"]
-    lines += [f"tui\\-agent \\- {escape(found[0].summary)}", ".SH SYNOPSIS"]
+    lines += [f"tui\\-agent \\- {escape(places[0].summary)}", ".SH SYNOPSIS"]
     lines += [
         ".B tui\\-agent",
         "[\\fIoptions\\fR] [\\fIPROMPT\\fR]",
@@ -232,7 +232,7 @@ def man_page(found: list[Place]) -> str:
         ".B tui\\-agent",
         "\\fICOMMAND\\fR [\\fIoptions\\fR]",
     ]
-    for place in found:
+    for place in places:
         lines += [".SH " + escape(f"tui-agent {place.path}".strip()), escape(place.summary.capitalize())]
         for entry in place.entries:
             lines += [".TP", f"\\fB{escape(entry.word)}\\fR", escape(entry.help or "a value")]

@@ -170,8 +170,8 @@ def log_in(arguments: argparse.Namespace) -> int:
         env = _environment(base)
         try:
             limit: float = arguments.timeout_seconds
-            found: int | None = await sdk.log_in(settings, env, env.root, show, warn, limit)
-            return found
+            count: int | None = await sdk.log_in(settings, env, env.root, show, warn, limit)
+            return count
         finally:
             await env.aclose()
 

@@ -68,9 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def show(found: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
+def show(projects: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
     """Print the decision about each folder and the folder's files, with what each file could do."""
-    for project in found:
+    for project in projects:
         rows = list(files_of(project, paths))
         if as_json:
             objects = [dict(zip(("mark", "file", "power"), row, strict=True)) for row in rows]
@@ -79,7 +79,7 @@ def show(found: Sequence[Project], paths: Paths, *, as_json: bool) -> None:
         say(f"{project.files.folder} {STANDING_TEXTS[project.trust_state]}.")
         if rows:
             table(rows, ["", "file", "what it could do"])
-    if not as_json and any(project.trust_state == "open" for project in found):
+    if not as_json and any(project.trust_state == "open" for project in projects):
         say(
             "These files are not used. To trust them as they are, add --yes; to ignore them without asking, add --no."
         )

@@ -69,10 +69,10 @@ class LoginFile:
     def stamp(self) -> tuple[int, int] | None:
         """Return a value that changes with each save; None if there is no login."""
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except OSError:
             return None
-        return found.st_ino, found.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns
 
 
 def collect_login_secrets(folder: Path) -> dict[str, str]:

@@ -115,9 +115,9 @@ def _check_server(server: McpServer, variables: Mapping[str, str]) -> McpServer:
 
 def _value(variables: Mapping[str, str], missing: list[str]) -> Callable[[re.Match[str]], str]:
     def value(match: re.Match[str]) -> str:
-        found = variables.get(match[1], "") or match[2]
-        if found is None:
+        text = variables.get(match[1], "") or match[2]
+        if text is None:
             missing.append(match[1])
-        return found or ""
+        return text or ""
 
     return value

@@ -59,15 +59,15 @@ class SlashCommands:
     async def run(self, command: RunCommand, group: TaskGroup) -> None:
         """Run a slash command. Its answer is shown to the user, or sent to the agent as a message."""
         recorder, known = self._parts.recorder, self._parts.extensions.value.commands
-        found = known.get(command.name)
-        if found is None:
+        slash_command = known.get(command.name)
+        if slash_command is None:
             self._refuse(
                 command, f"There is no command /{command.name}.", self._explain_absence(command.name)
             )
             return
         try:
-            with guard_plugin(f"The command {_describe(found)}", PluginError):
-                answer = await found.answer(command.arguments, recorder.state)
+            with guard_plugin(f"The command {_describe(slash_command)}", PluginError):
+                answer = await slash_command.answer(command.arguments, recorder.state)
                 if not isinstance(answer, CommandAnswer):
                     raise PluginError(f"it returned {type(answer).__name__} instead of a CommandAnswer")
                 ran = CommandRan(
@@ -97,13 +97,19 @@ class SlashCommands:
         servers = self._parts.tool_servers
         if name == MENTION:
             return () if servers is None else await servers.complete_mention(arguments)
-        found = self._parts.extensions.value.commands.get(name)
-        if found is None or not found.offer.completes or not isinstance(found, ArgumentCompleter):
+        slash_command = self._parts.extensions.value.commands.get(name)
+        if (
+            slash_command is None
+            or not slash_command.offer.completes
+            or not isinstance(slash_command, ArgumentCompleter)
+        ):
             return ()
         try:
-            with guard_plugin(f"The completion of {_describe(found)}", PluginError):
+            with guard_plugin(f"The completion of {_describe(slash_command)}", PluginError):
                 with anyio.move_on_after(COMPLETION_LIMIT_S):
-                    return (await found.complete(arguments, self._parts.recorder.state))[:MAX_COMPLETIONS]
+                    return (await slash_command.complete(arguments, self._parts.recorder.state))[
+                        :MAX_COMPLETIONS
+                    ]
                 raise PluginError(f"it took longer than {COMPLETION_LIMIT_S:g} s")
         except TuiAgentError as error:
             if error.message not in self._told_faults:

@@ -74,9 +74,9 @@ class BrowserAnswer:
 
     def _accept_address(self, address: str) -> bool:
         """Return True if the address is the answer to the login; then store the address's query."""
-        found = urlsplit(address)
-        query = parse_qs(found.query)
-        if found.path != _PATH or not query.keys() & {"code", "error"}:
+        url = urlsplit(address)
+        query = parse_qs(url.query)
+        if url.path != _PATH or not query.keys() & {"code", "error"}:
             return False
         self._query = query
         self._arrived.set()

@@ -86,12 +86,12 @@ class Connection:
         if self.client.server_capabilities.tools is None:
             return ()
         self.lists.begin("tools")
-        found: list[RemoteTool] = []
+        tools: list[RemoteTool] = []
         async for page in _pages(self.client.list_tools):
-            found += map(_as_remote_tool, page.tools)
-            if len(found) >= MAX_TOOLS:
+            tools += map(_as_remote_tool, page.tools)
+            if len(tools) >= MAX_TOOLS:
                 break
-        return tuple(found[:MAX_TOOLS])
+        return tuple(tools[:MAX_TOOLS])
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class Connection:
                 uris += [item.uri for item in listed.resources]
                 if len(uris) >= MAX_RESOURCES:
                     break
-        kept = (tuple(filter(can_be_typed, found[:MAX_RESOURCES])) for found in (uris, templates))
+        kept = (tuple(filter(can_be_typed, resources[:MAX_RESOURCES])) for resources in (uris, templates))
         return RemoteResources(*kept)
 
     async def read_resource(self, uri: str) -> ResourceContent:

@@ -84,10 +84,10 @@ class Elicitation:
         return result
 
     async def _ask(self, ask: AskUser, params: types.ElicitRequestParams) -> types.ElicitResult:
-        said = f"The MCP server {self._server} asks: {clean_text(params.message, MAX_MESSAGE_CHARS)}"
+        message = f"The MCP server {self._server} asks: {clean_text(params.message, MAX_MESSAGE_CHARS)}"
         if isinstance(params, types.ElicitRequestURLParams):
             options = (f"I opened it: {clean_line(params.url, 500)}", DECLINE)
-            answer = await ask(said, options, "choice")
+            answer = await ask(message, options, "choice")
             return types.ElicitResult(action="accept" if answer.choice == 0 else "decline")
         values: dict[str, Value] = {}
         schema = params.requested_schema
@@ -95,7 +95,11 @@ class Elicitation:
         for name, field_schema in list(fields.items() if isinstance(fields, Mapping) else ())[:MAX_FIELDS]:
             is_required = isinstance(required, list) and name in required
             answered = await _ask_field(
-                ask, said, str(name), field_schema if isinstance(field_schema, Mapping) else {}, is_required
+                ask,
+                message,
+                str(name),
+                field_schema if isinstance(field_schema, Mapping) else {},
+                is_required,
             )
             if answered is None:
                 return types.ElicitResult(action="decline")
@@ -104,7 +108,7 @@ class Elicitation:
 
 
 async def _ask_field(
-    ask: AskUser, said: str, name: str, schema: Mapping[str, object], is_required: bool
+    ask: AskUser, message: str, name: str, schema: Mapping[str, object], is_required: bool
 ) -> dict[str, Value] | None:
     """Ask for the value of one field, and return the value by the field's name.
 
@@ -112,7 +116,7 @@ async def _ask_field(
     field out, and None if the user declines the question.
     """
     about = clean_line(str(schema.get("description") or schema.get("title") or ""))
-    question = f"{said}\n{clean_line(name, 80)}{': ' + about if about else ''}"
+    question = f"{message}\n{clean_line(name, 80)}{': ' + about if about else ''}"
     choices, fault = _choices(schema), ""
     others = (DECLINE,) if is_required else (LEAVE_OUT, DECLINE)
     while True:

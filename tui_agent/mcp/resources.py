@@ -93,14 +93,14 @@ def open_slots(typed: str, templates: Sequence[str]) -> Iterator[TemplateSlot]:
 def _open_slot(typed: str, template: str) -> TemplateSlot | None:
     pieces = _VARIABLE.split(template)  # literal, name, literal, name, …, literal
     values: dict[str, str] = {}
-    at = 0
+    position = 0
     for literal, name, following in zip(pieces[::2], pieces[1::2], pieces[2::2], strict=False):
-        if not typed.startswith(literal, at):
+        if not typed.startswith(literal, position):
             return None
-        at += len(literal)
-        end = typed.find(following, at) if following else -1
+        position += len(literal)
+        end = typed.find(following, position) if following else -1
         if end < 0:
-            return TemplateSlot(template, name, typed[at:], typed[:at], values)
-        values[name] = typed[at:end]
-        at = end
+            return TemplateSlot(template, name, typed[position:], typed[:position], values)
+        values[name] = typed[position:end]
+        position = end
     return None

@@ -63,7 +63,7 @@ class McpServers:
         """Called when a server is ready, changed, or failed."""
         self._runners = [ServerRunner(each, opener, root, lambda: self.on_change()) for each in settings]
         self._times = times
-        self._told: dict[str, tuple[PluginLoaded | PluginFailed, tuple[RemoteTool, ...]]] = {}
+        self._reported: dict[str, tuple[PluginLoaded | PluginFailed, tuple[RemoteTool, ...]]] = {}
         """The newest event about each server, with the tools that the server had then."""
         self._ended = anyio.Event()
         self._is_running = False
@@ -151,17 +151,17 @@ class McpServers:
 
     async def complete_mention(self, query: str) -> Sequence[str]:
         """Return the mentions of resources that match the typed text. Servers that answer too late are left out."""
-        found: list[str] = []
+        mentions: list[str] = []
 
         async def ask(runner: ServerRunner) -> None:
             with suppress(ToolError):
-                found.extend(await runner.complete_mention(query))
+                mentions.extend(await runner.complete_mention(query))
 
         with anyio.move_on_after(COMPLETION_LIMIT_S):
             async with anyio.create_task_group() as group:
                 for runner in self._runners:
                     group.start_soon(ask, runner)
-        return found[:MAX_OFFERED]
+        return mentions[:MAX_OFFERED]
 
     def _runner_of(self, tool: str) -> ServerRunner | None:
         owned = (runner for runner in self._runners if tool.startswith(tool_name(runner.settings.name, "")))
@@ -192,8 +192,8 @@ class McpServers:
             contributions += [f"{RESOURCES}{name}"] if runner.has_resources else []
             event = _event(runner, owner, contributions)
             # The event only names the tools, but new descriptions must reach the model, and end rules about the old.
-            if event is not None and (event, runner.tools) != self._told.get(name):
-                self._told[name] = event, runner.tools
+            if event is not None and (event, runner.tools) != self._reported.get(name):
+                self._reported[name] = event, runner.tools
                 events.append(event)
         return ServerOffers(tools, commands, events)
 

@@ -77,9 +77,9 @@ class StdioTransport:
         while data := await self._process.read_output():
             searched = len(buffer)
             buffer += data
-            while (at := buffer.find(b"\n", searched)) >= 0:
-                line, searched = bytes(buffer[:at]), 0
-                del buffer[: at + 1]
+            while (position := buffer.find(b"\n", searched)) >= 0:
+                line, searched = bytes(buffer[:position]), 0
+                del buffer[: position + 1]
                 message = self._parse(line)
                 if message is not None:
                     await incoming.send(message)

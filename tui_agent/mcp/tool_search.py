@@ -65,15 +65,15 @@ class ToolSearch:
 
     async def run(self, args: SearchArguments, ctx: ToolContext) -> ToolResult:
         """Return the tools that fit best, with their arguments."""
-        found = find_tools(args.query, self._tools)
-        self._reveal(found)
+        names = find_tools(args.query, self._tools)
+        self._reveal(names)
         lines = [
             f"{name}: {self._tools[name].description}\narguments: {to_json(self._tools[name].schema).decode()}"
-            for name in found
+            for name in names
         ]
         text = "\n\n".join(lines) or "No tool fits. Use other words."
         return ToolResult(
-            ok=True, content=(TextContent(text=text),), summary=format_count(len(found), "tool")
+            ok=True, content=(TextContent(text=text),), summary=format_count(len(names), "tool")
         )
 
 

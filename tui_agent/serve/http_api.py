@@ -177,8 +177,8 @@ class HttpApi:
         async with self._open(body.sessionId) as hosted:
             _require_checkpoint(hosted, body)
             run = CommandLine(self._sessions.options, os.environ)
-            at = str(body.checkpointId)
-            status, output = await run("sessions", "fork", body.sessionId, "--at", at, "--json")
+            seq = str(body.checkpointId)
+            status, output = await run("sessions", "fork", body.sessionId, "--at", seq, "--json")
             rows = json_rows(output)
         if status or not rows:
             raise _error(409, beside_json(output) or "The fork was not created.")

@@ -53,7 +53,7 @@ def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
     )
 
 
-def write_fork(folder: Path, forked: SessionForked, at: float, shrinker: Shrinker, ops: FileOps) -> None:
+def write_fork(folder: Path, forked: SessionForked, time: float, shrinker: Shrinker, ops: FileOps) -> None:
     """Write the first event to the log of a new fork; the caller holds the lock of `folder`.
 
     Raises `OSError` or `StoreFull` if that fails.
@@ -61,7 +61,7 @@ def write_fork(folder: Path, forked: SessionForked, at: float, shrinker: Shrinke
     sync_path(ops, folder.parent / forked.parent_session / EVENTS_FILE)
     raw = shrinker.prepare(forked, _MAX_PAYLOAD_BYTES)
     agent, name = to_json(MAIN_AGENT), to_json(folder.name)
-    line = seal_line(encode_body(forked.at_seq + 1, at, name, agent, forked.at_seq, b"null", raw))
+    line = seal_line(encode_body(forked.at_seq + 1, time, name, agent, forked.at_seq, b"null", raw))
     write_file(ops, folder / EVENTS_FILE, line, sync=True)
     sync_path(ops, folder.parent)
 

@@ -107,8 +107,8 @@ class ExtensionBuilder:
             for owner in dict.fromkeys((*items, *known))
             if owner in edited or items.get(owner, ()) != known.get(owner, ())
         ]
-        told = {fault for files in before for fault in files.faults}
-        faults = [fault for files in self._files for fault in files.faults if fault not in told]
+        reported = {fault for files in before for fault in files.faults}
+        faults = [fault for files in self._files for fault in files.faults if fault not in reported]
         return commands, [
             *(CommandsOffered(owner=owner, items=items.get(owner, ())) for owner in changed),
             *(ErrorRaised(where="commands", message=fault) for _, fault in faults),

@@ -52,7 +52,7 @@ def build_servers(
 ) -> tuple[McpServers, list[PluginFailed]]:
     """Return the servers of a session, not started yet, and an event for each entry that cannot be used."""
     known = () if base.options.no_plugins else configured_servers(base)
-    settings = [found for server in known if (found := server_settings(base, server)) is not None]
+    settings = [entry for server in known if (entry := server_settings(base, server)) is not None]
     failed = [
         PluginFailed(
             plugin=f"{MCP_OWNER}{server.name}",

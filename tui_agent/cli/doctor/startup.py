@@ -86,12 +86,12 @@ def _digest(content: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
-def describe_foreign_files(found: Sequence[ForeignFile]) -> tuple[str, str]:
-    """Return a description of the start-up files in `found`, and advice on what to do about them."""
+def describe_foreign_files(files: Sequence[ForeignFile]) -> tuple[str, str]:
+    """Return a description of the start-up files in `files`, and advice on what to do about them."""
     names = ", ".join(
-        f"{file.path}{' (changed since it was installed)' if file.changed else ''}" for file in found[:3]
+        f"{file.path}{' (changed since it was installed)' if file.changed else ''}" for file in files[:3]
     )
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    effect = "run code" if any(file.runs for file in found) else "add folders to the module path"
+    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+    effect = "run code" if any(file.runs for file in files) else "add folders to the module path"
     message = f"Files that no installed package contains {effect} at every start of {sys.executable}: {names}{more}."
     return message, "Read these files, and remove what you did not install."

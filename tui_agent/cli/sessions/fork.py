@@ -43,13 +43,13 @@ To continue a fork without a new message: tui-agent run --go-on --session FORK
 class CreatedFork:
     """A fork that was created.
 
-    If its files are not from a checkpoint at event `at`, `note` says where they come from.
+    If its files are not from a checkpoint at event `at_seq`, `note` says where they come from.
     """
 
     id: SessionId
     path: Path
     parent: SessionId
-    at: int
+    at_seq: int
     workspace: str
     changed: ForkChange
     note: str = ""
@@ -110,7 +110,7 @@ def fork_session(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(as_json(fork))
         return Exit.DONE
-    say(f"{fork.id}  a fork of {fork.parent} after event {fork.at}, in {fork.workspace or '(unknown)'}")
+    say(f"{fork.id}  a fork of {fork.parent} after event {fork.at_seq}, in {fork.workspace or '(unknown)'}")
     changes = fork_changes(fork.changed.model_copy(update={"workspace": ""}))
     if changes:
         say(f"Changes: {'; '.join(changes)}.")
@@ -127,7 +127,7 @@ def as_json(fork: CreatedFork) -> dict[str, object]:
         "id": fork.id,
         "path": str(fork.path),
         "parent": fork.parent,
-        "at": fork.at,
+        "at": fork.at_seq,
         "workspace": fork.workspace,
         "changed": fork.changed.model_dump(mode="json", exclude_defaults=True),
     }

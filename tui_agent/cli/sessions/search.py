@@ -94,26 +94,26 @@ def search_sessions(arguments: argparse.Namespace) -> int:
     return Exit.DONE if matches else Exit.FAILED
 
 
-def as_json(found: SearchHit) -> dict[str, object]:
+def as_json(hit: SearchHit) -> dict[str, object]:
     """Return a match of a search as a JSON object. `at` is in seconds since the epoch."""
     return {
-        "session": found.session,
-        "seq": found.seq,
-        "at": found.time,
-        "kind": found.kind,
-        "title": found.title,
-        "workspace": found.workspace,
-        "snippet": found.snippet,
-        "places": found.hit_count,
+        "session": hit.session,
+        "seq": hit.seq,
+        "at": hit.time,
+        "kind": hit.kind,
+        "title": hit.title,
+        "workspace": hit.workspace,
+        "snippet": hit.snippet,
+        "places": hit.hit_count,
     }
 
 
-def line(found: SearchHit, *, everywhere: bool) -> str:
+def line(hit: SearchHit, *, everywhere: bool) -> str:
     """Format a match of a search as one line: session, event, time, kind, and the text around the match."""
-    place = f"  {Path(found.workspace).name}" if everywhere else ""
-    head = f"{found.session} {found.seq:>6}  {format_time(found.time)}{place}  {KINDS.get(found.kind, found.kind)}"
+    place = f"  {Path(hit.workspace).name}" if everywhere else ""
+    head = f"{hit.session} {hit.seq:>6}  {format_time(hit.time)}{place}  {KINDS.get(hit.kind, hit.kind)}"
     room = max(30, terminal_width() - len(head) - 2)
-    return f"{dim(head)}  {shorten(escape_control(' '.join(found.snippet.split())), room)}"
+    return f"{dim(head)}  {shorten(escape_control(' '.join(hit.snippet.split())), room)}"
 
 
 def reindex(arguments: argparse.Namespace) -> int:

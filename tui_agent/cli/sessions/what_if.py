@@ -78,7 +78,7 @@ def what_if(arguments: argparse.Namespace) -> int:
 def _print_fork(fork: CreatedFork) -> None:
     """Print the fork on standard error before it runs, because the fork remains even if its run fails."""
     changes = "; ".join(fork_changes(fork.changed.model_copy(update={"workspace": ""})))
-    say(f"{fork.id}  what if: {changes}, after event {fork.at} of {fork.parent}", file=sys.stderr)
+    say(f"{fork.id}  what if: {changes}, after event {fork.at_seq} of {fork.parent}", file=sys.stderr)
     for line in (f"The fork's workspace is {fork.workspace}", fork.note):
         if line:
             say(line, file=sys.stderr)

@@ -32,15 +32,15 @@ class FileRecords:
 
 def read_file_records(records: Iterable[Record]) -> FileRecords:
     """Collect the changes of files in these records."""
-    found = FileRecords()
+    files = FileRecords()
     for record in records:
         if isinstance(record, Envelope) and isinstance(record.payload, FileChanged):
             change = record.payload
-            found.first.setdefault(change.path, change)
-            found.newest[change.path] = change
+            files.first.setdefault(change.path, change)
+            files.newest[change.path] = change
             if change.author == "human":
-                found.by_user[change.path] = None
-    return found
+                files.by_user[change.path] = None
+    return files
 
 
 async def find_remaining_changes(

@@ -69,7 +69,7 @@ def _restored_messages(
 
     A message that is restored as a quotation has no seq and gets the seq of the original message.
     """
-    quoted = iter([seq for seq, by in restored.removed.restored.items() if by == -1])
+    quoted = iter([seq for seq, marker in restored.removed.restored.items() if marker == -1])
     present_ids = {id(message) for message in present}
     pairs = zip(restored.view(), manifest.added, strict=False)
     return tuple(

@@ -151,10 +151,10 @@ class JobManager:
             job, 0.0 if job.has_new_output or job.state else min(wait, MAX_WAIT_S)
         )
 
-    async def stop(self, job_id: str, by: Literal["user", "agent"]) -> JobReport:
+    async def stop(self, job_id: str, stopper: Literal["user", "agent"]) -> JobReport:
         """Stop a job and return its last report; see `ports.job.Jobs`."""
         job = self._get_job(job_id)
-        await self._cancel_jobs([job], "stopped", by)
+        await self._cancel_jobs([job], "stopped", stopper)
         return job.report(self._parts.clock.monotonic())
 
     async def stop_for_user(self, job_id: str | None) -> None:
@@ -164,9 +164,9 @@ class JobManager:
         else:
             await self.stop(job_id, "user")
 
-    async def end_all(self, ended: JobEnd, by: JobStopper = "") -> None:
+    async def end_all(self, ended: JobEnd, stopper: JobStopper = "") -> None:
         """End all running background jobs."""
-        await self._cancel_jobs(self._jobs.values(), ended, by)
+        await self._cancel_jobs(self._jobs.values(), ended, stopper)
 
     async def follow_branch(self) -> None:
         """Make jobs and log agree after an undo, a redo or a revert.
@@ -185,10 +185,10 @@ class JobManager:
             elif job.state is not None:
                 self._record_end(job)
 
-    async def _cancel_jobs(self, jobs: Iterable[_Job], ended: JobEnd, by: JobStopper) -> None:
+    async def _cancel_jobs(self, jobs: Iterable[_Job], ended: JobEnd, stopper: JobStopper) -> None:
         running = [job for job in jobs if job.state is None]
         for job in running:
-            job.planned_end, job.stopped_by = ended, by
+            job.planned_end, job.stopped_by = ended, stopper
             job.scope.cancel()
         with anyio.move_on_after(STOP_TIMEOUT_S):
             for job in running:

@@ -159,14 +159,14 @@ async def _record_unsaved(
         await record_unsaved(shadow, [*skips.paths(), *shadow.checked_ignored.intersection(new)])
 
 
-def changed_after(shadow: CheckpointStore, paths: Iterable[str], at: float) -> frozenset[str]:
-    """Return the subset of `paths` that changed after the time `at` (seconds since 1970).
+def changed_after(shadow: CheckpointStore, paths: Iterable[str], time: float) -> frozenset[str]:
+    """Return the subset of `paths` that changed after `time` (seconds since 1970).
 
     For a deleted file, the time of its folder is used. The time is the inode's change time, because programs cannot set
     it.
     """
     with shadow.files.folder([]) as root:
-        return frozenset(path for path in paths if _change_time(root, path) > at)
+        return frozenset(path for path in paths if _change_time(root, path) > time)
 
 
 def _change_time(root: int, path: str) -> float:

@@ -60,9 +60,9 @@ class Modes:
         return [f"Usual: {self.usual[0]:o} {self.usual[1]:o}", *self.lines_since(Modes(self.usual))]
 
 
-def most_frequent_bits(found: Iterable[tuple[int, int]]) -> UsualBits:
-    """Return the most frequent permission bits of plain and of executable files. `found` has pairs (git mode, bits)."""
-    counts: Counter[tuple[int, int]] = Counter(found)
+def most_frequent_bits(modes: Iterable[tuple[int, int]]) -> UsualBits:
+    """Return the most frequent permission bits of plain and of executable files. `modes` has pairs (git mode, bits)."""
+    counts: Counter[tuple[int, int]] = Counter(modes)
 
     def most_frequent(git_mode: int, default: int) -> int:
         frequencies = [(count, bits) for (mode, bits), count in counts.items() if mode == git_mode]

@@ -77,7 +77,7 @@ async def run_confined(
             )
     noted: tuple[str, ...] = ()
     if not denial.reason and (confined_command.masked or confined_command.placeholders):
-        found = find_output_notes(
+        notes = find_output_notes(
             spec.argv or (spec.script,),
             command.cwd,
             result.output,
@@ -85,7 +85,7 @@ async def run_confined(
             confined_command.placeholders,
             is_read_only=spec.show_secrets_as_empty,
         )
-        noted = await to_thread.run_sync(tuple, found)
+        noted = await to_thread.run_sync(tuple, notes)
     return replace(result, blocked=denial.reason, needed_secrets=denial.files, notes=(*noted, *result.notes))
 
 
