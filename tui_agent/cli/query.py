@@ -64,14 +64,16 @@ def run(arguments: argparse.Namespace) -> int:
 def query_sessions(store: SessionStore, sql: str) -> QueryResult:
     """Return the rows of a statement over all sessions, with their newest events.
 
-    If another query uses the database, the newest events may be missing; a warning says so.
+    If another query uses the database, the newest events may be missing; a warning says so, and names the sessions that
+    another version wrote, which are left out.
     """
     database = SessionDatabase(store.root)
     states = store.log_states()
     if not states:
         store.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        database.refresh(states, _show_progress)
+        for refusal in database.refresh(states, _show_progress):
+            warn(f"Left out: {refusal}")
     except DatabaseBusy:
         warn("Another query is running, so the newest events may be missing.")
     return database.query(sql)

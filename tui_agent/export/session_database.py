@@ -15,13 +15,13 @@ from typing import Any, Final
 from pydantic_core import to_json
 
 from tui_agent.config.extras import load_package
-from tui_agent.errors import SessionNotFound, StoreFull, StoreUnusable, UsageError
+from tui_agent.errors import SessionNotFound, SessionVersionError, StoreFull, StoreUnusable, UsageError
 from tui_agent.export.session_tables import TABLES, read_session_rows
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.store.session_index_rows import LogState
 
 DATABASE: Final = "query.duckdb"
-VERSION: Final = 1
+VERSION: Final = 2
 BATCH: Final = 200
 """Number of sessions that are added in one transaction."""
 WAIT_S: Final = 10.0
@@ -104,21 +104,25 @@ class SessionDatabase:
                 hint="Give a SELECT statement.",
             )
 
-    def refresh(self, states: Sequence[LogState], progress: Progress = lambda done, total: None) -> None:
+    def refresh(
+        self, states: Sequence[LogState], progress: Progress = lambda done, total: None
+    ) -> list[SessionVersionError]:
         """Bring the database up to date, reading only sessions whose logs changed.
 
-        `progress` is called with the number of sessions read so far and the number of all to read. Raises `StoreFull`
+        Return an error for each session that another version wrote and that is therefore left out. `progress` is called with the number of sessions read so far and the number of all to read. Raises `StoreFull`
         or `StoreUnusable` if the database cannot be written or opened, `DatabaseBusy` if another program uses it.
         """
         stale, removed = self._compare(states)
+        refused: list[SessionVersionError] = []
         if not stale and not removed:
-            return
+            return refused
         with self._connect(read_only=False) as connection:
             _delete_sessions(connection, removed)
             for start in range(0, len(stale), BATCH):
                 progress(start, len(stale))
-                self._add(connection, stale[start : start + BATCH])
+                refused += self._add(connection, stale[start : start + BATCH])
         progress(len(stale), len(stale))
+        return refused
 
     def _compare(self, states: Sequence[LogState]) -> tuple[list[LogState], list[str]]:
         """Return the logs that changed, and the sessions that no longer exist."""
@@ -158,9 +162,10 @@ class SessionDatabase:
             connection.execute("COMMIT")
         self.path.chmod(0o600)
 
-    def _add(self, connection: Any, states: Sequence[LogState]) -> None:
+    def _add(self, connection: Any, states: Sequence[LogState]) -> list[SessionVersionError]:
+        refused: list[SessionVersionError] = []
         with TemporaryDirectory(prefix=".query-", dir=self.path.parent) as folder:
-            read = [state for state in states if _write_lines(Path(folder), state.folder)]
+            read = [state for state in states if _write_lines(Path(folder), state.folder, refused)]
             connection.execute("BEGIN")
             _delete_sessions(connection, [state.folder.name for state in states])
             for table, columns in TABLES.items():
@@ -170,6 +175,7 @@ class SessionDatabase:
             for state in read:
                 connection.execute("INSERT INTO cache.logs VALUES (?, ?)", [state.folder.name, _stamp(state)])
             connection.execute("COMMIT")
+        return refused
 
     @contextmanager
     def _connect(self, *, read_only: bool) -> Iterator[Any]:
@@ -210,10 +216,16 @@ class SessionDatabase:
             connection.close()
 
 
-def _write_lines(folder: Path, session: Path) -> bool:
-    """Append the rows of a session to the table files in `folder`; return False if the session cannot be read."""
+def _write_lines(folder: Path, session: Path, refused: list[SessionVersionError]) -> bool:
+    """Append the rows of a session to the table files in `folder`; return False if the session cannot be read.
+
+    If another version wrote the session, add the error to `refused`.
+    """
     try:
         rows = read_session_rows(session)
+    except SessionVersionError as refusal:
+        refused.append(refusal)
+        return False
     except (SessionNotFound, OSError):
         return False  # It was removed meanwhile, or belongs to another user.
     for table, table_rows in rows.items():

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from tui_agent.errors import SessionVersionError
 from tui_agent.folds.text.labels import skipped_lines_notice, unknown_events_notice
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.files import FileChanged
@@ -39,6 +40,8 @@ def verify_session(folder: Path, *others: Check) -> list[str]:
             *_check_numbers(folder, is_complete=fault is None),
             *_check_blobs(folder),
         ]
+    except SessionVersionError as refusal:
+        return [str(refusal)]
     except OSError as problem:
         return [f"The log cannot be read: {problem.strerror or problem}."]
     for check in others:

@@ -14,6 +14,7 @@ from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRevoked
 from tui_agent.store.log_chunks import read_chunks
 from tui_agent.store.log_line import decode_line
+from tui_agent.store.log_reader import require_readable
 
 _RELEVANT = re.compile(
     rb'"payload":\{"kind":"(permission\.decided|permission\.revoked|env\.started|tool\.called)"'
@@ -38,7 +39,11 @@ class DecisionRecord:
 
 
 def find_decisions(folder: Path) -> Iterator[DecisionRecord]:
-    """Yield the permission decisions in the log of a session. Raises `OSError` if the log cannot be read."""
+    """Yield the permission decisions in the log of a session.
+
+    Raises `OSError` if the log cannot be read, and `SessionVersionError` if another version wrote it.
+    """
+    require_readable(folder)
     tools: dict[bytes, bytes] = {}
     workspace, sandboxed, granted = "", False, dict[str, None]()
     for piece in read_chunks(folder):

@@ -1,7 +1,7 @@
 """Reader of a session's log without its lock, even while another process writes.
 
 Invariant: only whole lines with a matching checksum are returned; a reader changes nothing. For a fork, readers return
-its parents' events up to the fork, then its own.
+its parents' events up to the fork, then its own. A log that another version wrote is refused (`SessionVersionError`).
 """
 
 import os
@@ -18,8 +18,9 @@ from tui_agent.protocol.events.session import RunFinished, RunResumed, RunStarte
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.store.gc_pause import pause_gc
 from tui_agent.store.lineage import HistoryPart, Lineage, cut_stretches, load_lineage, open_blobs
-from tui_agent.store.log_chunks import find_lines, find_offset_before, read_chunks
-from tui_agent.store.log_repair import EVENTS_FILE, session_not_found
+from tui_agent.store.log_chunks import find_lines, find_offset_before, read_chunks, read_first_line
+from tui_agent.store.log_line import is_intact, line_version
+from tui_agent.store.log_repair import EVENTS_FILE, require_known_version, session_not_found
 from tui_agent.store.log_scan import (
     RecordFilter,
     filter_lines,
@@ -150,9 +151,17 @@ def iterate_history(folder: Path, after: int = -1) -> Iterator[tuple[bytes, Reco
                 yield raw, record
 
 
+def require_readable(folder: Path) -> None:
+    """Raise `SessionVersionError` if another version wrote the start of a session's log."""
+    first = read_first_line(folder)
+    if is_intact(first):
+        require_known_version(folder, line_version(first))
+
+
 def _log_size(folder: Path, size: int | None = None) -> int:
     try:
         actual = (folder / EVENTS_FILE).stat().st_size
+        require_readable(folder)
     except FileNotFoundError as fault:
         raise session_not_found(folder) from fault
     return actual if size is None else min(size, actual)

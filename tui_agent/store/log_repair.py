@@ -92,9 +92,10 @@ def session_not_found(folder: Path) -> SessionNotFound:
 def require_known_version(folder: Path, version: int) -> None:
     """Raise `SessionVersionError` if the log has lines of a version that this release cannot read."""
     if version != SCHEMA_VERSION:
+        age = "an older" if version < SCHEMA_VERSION else "a newer"
         raise SessionVersionError(
-            f"The session {folder.name} was written by another version of tui-agent "
-            f"(log version {version}, this one reads {SCHEMA_VERSION}); nothing was changed.",
+            f"The session {folder.name} was written by {age} version of tui-agent "
+            f"(log version {version}, this one reads {SCHEMA_VERSION}).",
             hint=f"Open it with that version, or delete it: tui-agent sessions rm {folder.name}",
         )
 

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from tests.unit.cli.conftest import Call, json_lines
+from tui_agent.export.files import FORMATS, TEXT_FORMATS
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
@@ -205,27 +206,55 @@ def test_a_fork_has_its_parents_checkpoints_also_when_that_is_gone(
     assert anyio.run(read) == b"new"
 
 
-def test_a_session_of_a_newer_version_is_listed_and_shown_and_not_opened(
-    call: Call, tmp_path: Path, work: Path
+READERS = (
+    *(("sessions", "export", "ses_a", "--format", form, "-o", "written") for form in FORMATS),
+    *(("sessions", "export", "ses_a", "--format", form, "-o", "-") for form in TEXT_FORMATS),
+    *(("sessions", verb, "ses_a") for verb in ("preview", "tree", "show")),
+    ("sessions", "fork", "ses_a", "--at", "1"),
+    ("sessions", "what-if", "ses_a", "--at", "1", "--message", "hi"),
+    ("sessions", "revert", "ses_a", "--to", "1"),
+    ("replay", "ses_a", "--headless"),
+    ("replay", "ses_a", "--rerun"),
+    ("trace", "ses_a"),
+    ("trace", "ses_a", "--parts"),
+    ("compare", "ses_a", "ses_b"),
+    ("policy", "try", "rules.toml", "--session", "ses_a"),
+    ("eval", "freeze", "ses_a"),
+    ("run", "hi", "-m", "demo", "--session", "ses_a"),
+)
+
+
+@pytest.mark.slow_variants
+@pytest.mark.parametrize(("version", "age"), [(1, "an older"), (99, "a newer")])
+def test_every_command_that_reads_one_session_refuses_another_version_in_one_sentence(
+    call: Call, tmp_path: Path, work: Path, version: int, age: str
 ) -> None:
+    talked(tmp_path, work, "ses_b")
     path = talked(tmp_path, work).folder("ses_a") / "events.jsonl"
-    unsealed = [line[:-18].replace(b'{"v":2', b'{"v":99') for line in path.read_bytes().splitlines()]
+    unsealed = [
+        line[:-18].replace(b'{"v":2', b'{"v":%d' % version) for line in path.read_bytes().splitlines()
+    ]
     path.write_bytes(b"".join(map(seal_line, unsealed)))
     before = path.read_bytes()
-    words = "ses_a was written by another version of tui-agent (log version 99, this one reads 2)"
-    told = f"tui-agent: {words}: 4 events cannot be read.\n"
+    (work / "rules.toml").write_text("")
+    refusal = (
+        f"The session ses_a was written by {age} version of tui-agent (log version {version}, this one reads 2). "
+        "Open it with that version, or delete it: tui-agent sessions rm ses_a\n"
+    )
+    for words in READERS:
+        status, out, err = call(*words)
+        warned = err.count("This export contains the workspace's files")
+        assert (status, out, err.count("\n") - warned) == (2, "", 1) and err.endswith(
+            f"tui-agent: {refusal}"
+        ), words
+    assert sorted(each.name for each in work.iterdir()) == ["rules.toml"]
+    assert path.read_bytes() == before
     status, out, _ = call("sessions", "list")
     assert status == 0 and "(another version)" in out and "(damaged)" not in out
-    assert json_lines(call("sessions", "list", "--json")[1])[0]["other_version"] is True
-    status, out, err = call("sessions", "show", "ses_a")
-    assert (status, err, out.count("user.message")) == (0, told, 3)
-    _, out, err = call("trace", "ses_a")
-    assert err == told and "events       none readable" in out and "started" not in out
-    for which in (("--session", "ses_a"), ("--continue",)):
-        status, _, err = call("run", "hi", "-m", "demo", *which)
-        assert (status, err.count("\n")) == (2, 1)
-        assert f"{words}; nothing was changed." in err
-    assert path.read_bytes() == before
+    _, out, err = call("query", "SELECT DISTINCT session FROM events", "--format", "csv")
+    assert (out, err) == ("session\nses_b\n", f"tui-agent: Left out: {refusal}")
+    status, out, _ = call("sessions", "verify", "ses_a")
+    assert (status, out) == (1, f"ses_a  {refusal}")
 
 
 def test_the_index_of_many_sessions_keeps_what_is_wrong_with_each(

@@ -198,7 +198,7 @@ def test_a_log_of_a_newer_version_is_not_opened_and_stays_as_it_is(tmp_path: Pat
     folder, ops = folder_of(tmp_path, "a"), Noting()
     add(folder, seal_line(b'{"v":%d,"seq":1' % (SCHEMA_VERSION + 1)) + b"torn")
     before = (folder / "events.jsonl").read_bytes()
-    with pytest.raises(SessionVersionError, match="written by another version"):
+    with pytest.raises(SessionVersionError, match="written by a newer version"):
         open_log(folder, ops)
     assert ops.did == []
     assert (folder / "events.jsonl").read_bytes() == before

@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from tui_agent.cli.context import load_context
 from tui_agent.cli.options import POLICIES, Verbs
 from tui_agent.cli.output import dim, escape_control, say, say_json, shorten, terminal_width, warn
-from tui_agent.errors import UsageError
+from tui_agent.errors import SessionVersionError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.policy.catalog.catalog import Catalog
 from tui_agent.policy.decision.rule_file import load_rules
@@ -241,6 +241,10 @@ def try_rules(arguments: argparse.Namespace) -> int:
         try:
             for record in find_decisions(folder):
                 tally.add(judge.judge(folder.name, record))
+        except SessionVersionError as error:
+            if arguments.session:
+                raise
+            warn(str(error))
         except OSError as error:
             warn(f"The session {folder.name} cannot be read: {error.strerror}.")
     if arguments.json:

@@ -23,6 +23,7 @@ from tui_agent.export.files import (
 )
 from tui_agent.export.object_storage import SCHEME, download_file, parse_address, upload_files
 from tui_agent.export.output_file import output_path
+from tui_agent.store.log_reader import require_readable
 from tui_agent.units import format_bytes
 from tui_agent.wiring.startup_context import StartupContext
 
@@ -84,6 +85,7 @@ def export_session(arguments: argparse.Namespace) -> int:
     """Write one session to a new file, to standard output or to an object storage."""
     base = load_context(arguments)
     folder = base.store.find(arguments.id)
+    require_readable(folder)
     form, output = arguments.format, arguments.output
     if arguments.to and output:
         raise UsageError("-o and --to are two different destinations.", hint="Use only one of them.")

@@ -27,7 +27,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.store.damage_report import describe_damage
 from tui_agent.store.lineage import open_blobs, read_origin
-from tui_agent.store.log_reader import read_records, read_tail_bytes
+from tui_agent.store.log_reader import read_records, read_tail_bytes, require_readable
 from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import read_records_from
 from tui_agent.store.session_store import SessionStore
@@ -82,6 +82,7 @@ def preview(store: SessionStore, name: str) -> dict[str, object]:
 
     `whole` is False if only the end of the log was read. Raises `SessionNotFound` if the session does not exist.
     """
+    require_readable(store.folder(name))
     summary = store.index.summary(store.folder(name))
     log_part = read_log_part(summary.path, summary.size_bytes)
     records = current_branch(log_part.records)

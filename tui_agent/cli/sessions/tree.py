@@ -20,7 +20,7 @@ from tui_agent.store.forks import FamilyMember, find_family
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_chunks import read_first_line
 from tui_agent.store.log_line import decode_line
-from tui_agent.store.log_reader import iterate_records
+from tui_agent.store.log_reader import iterate_records, require_readable
 from tui_agent.store.session_summary import SessionSummary, summarise_session
 from tui_agent.units import format_time
 
@@ -44,6 +44,7 @@ def show_tree(arguments: argparse.Namespace) -> int:
     """Print a line for each branch of all related sessions, followed by the branch's messages."""
     store = load_context(arguments).store
     folder = store.find(arguments.id)
+    require_readable(folder)
     for node in nodes(folder, store.folders()):
         if arguments.json:
             say_json(node.as_json())
@@ -180,7 +181,7 @@ def _is_shown(member: Member, index: int, forks: Mapping[tuple[str, int], list[M
 
 def _load_member(relative: FamilyMember) -> Member | None:
     summary = summarise_session(relative.folder)
-    if summary is None:
+    if summary is None or summary.is_other_version:
         return None
     after = relative.origin.at_seq if relative.origin is not None else -1
     view = branch_tree(iterate_records(relative.folder), after, open_blobs(relative.folder).find)
