@@ -222,7 +222,11 @@ async def test_help_and_footer_name_changed_keys(tmp_path: Path) -> None:
             "F9 would mean both trace and palette. Give one of them another key.",
         ),
         ('palette = "nonsense"', "palette: there is no key nonsense."),
-        ('palette = "ctrl+shift+t"', "palette: not every terminal can send Ctrl+Shift+T"),
+        (
+            'palette = "ctrl+shift+t"',
+            "palette: Ctrl+Shift+T works only in terminals with the kitty keyboard protocol; "
+            "in other terminals use Ctrl+P.",
+        ),
     ],
 )
 async def test_a_wrong_entry_is_told_at_the_start_and_the_default_works(

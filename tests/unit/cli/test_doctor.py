@@ -95,3 +95,12 @@ def test_the_doctor_tells_wrong_keys(call: Call, tmp_path: Path) -> None:
     (config / "config.toml").write_text('[keys]\nsend = "f9"\nhelp = "f9"\nnosuch = "f8"\n')
     status, out, _ = call("doctor", "--only", "keys")
     assert status == 1 and "nosuch" in out and "F9" in out
+    assert "until then these actions keep their default keys" in out
+    (config / "config.toml").write_text('[keys]\npalette = "ctrl+shift+t"\n')
+    status, out, _ = call("doctor", "--only", "keys", "--json")
+    (told,) = json_lines(out)
+    assert (status, told["state"], told["message"]) == (
+        0,
+        "note",
+        "palette: Ctrl+Shift+T works only in terminals with the kitty keyboard protocol; in other terminals use Ctrl+P.",
+    )

@@ -340,9 +340,14 @@ def _describe_files(files: Sequence[SecretFile]) -> str:
 
 def keys(base: StartupContext) -> CheckResult:
     """Check the user's own key bindings for the app."""
-    faults = apply_key_settings(base.config.keys).faults
-    if faults:
-        return bad(" ".join(faults), "Correct [keys] in config.toml; until then the default keys apply.")
+    settings = apply_key_settings(base.config.keys)
+    if settings.faults:
+        return bad(
+            " ".join(settings.messages),
+            "Correct [keys] in config.toml; until then these actions keep their default keys.",
+        )
+    if settings.rare_keys:
+        return note(" ".join(settings.rare_keys), "/keys shows what your terminal sends for a key.")
     changed = len(base.config.keys)
     return ok(
         f"{format_count(changed, 'key of your own', 'keys of your own')}" if changed else "the default keys"

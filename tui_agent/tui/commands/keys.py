@@ -87,9 +87,9 @@ def check_keys(changed: Mapping[str, str | Sequence[str]], name: str, keys: Sequ
 
     They are a `note` if the action still gets the keys, otherwise a `fault`.
     """
-    before = apply_key_settings(changed).faults
+    before = apply_key_settings(changed).messages
     after = apply_key_settings({**changed, name: keys})
-    text = " ".join(fault for fault in after.faults if fault not in before)
+    text = " ".join(message for message in after.messages if message not in before)
     action = next(action for action in after.actions if action.name == name)
     is_used = action.keys[: len(keys)] == tuple(keys)
     return KeyCheck(note=text) if is_used else KeyCheck(fault=text)

@@ -46,8 +46,8 @@ def configure(host: SessionHost) -> None:
             faults.append(f"No theme '{config.theme}'. Choose from {', '.join(sorted(names))}.")
     keys = key_settings.apply_key_settings(config.keys)
     app.use_keys(keys.actions)
-    if keys.faults:
-        faults.append(f"[keys] in config.toml: {' '.join(keys.faults)}")
+    if keys.messages:
+        faults.append(f"[keys] in config.toml: {' '.join(keys.messages)}")
     if faults:
         app.say("\n".join(faults), "warning", stays=bool(damage))
     app.editor.use_vim(on=config.vim)

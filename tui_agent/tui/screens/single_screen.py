@@ -44,8 +44,8 @@ class SingleScreenApp(Frame, inherit_bindings=False):
             self.content.say(str(fault), "error")
             return
         self.key_map = KeyMap(settings.actions)
-        if settings.faults:
-            self.content.say(f"[keys] in config.toml: {' '.join(settings.faults)}", "warning")
+        if settings.messages:
+            self.content.say(f"[keys] in config.toml: {' '.join(settings.messages)}", "warning")
 
     def on_key(self, event: events.Key) -> None:
         """Close the app on the keys that quit the main app."""

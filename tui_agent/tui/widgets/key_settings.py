@@ -83,10 +83,17 @@ _SEPARATOR: Final = re.compile(r"(?<=[^+\s]),\s*")
 
 
 class KeySettings(NamedTuple):
-    """The actions with the user's keys, and a message for each fault in the settings."""
+    """The actions with the user's keys, a message for each entry that is not used, and one for each entry that is used
+    but has a key that some terminals cannot send.
+    """
 
     actions: tuple[Action, ...]
     faults: list[str]
+    rare_keys: list[str]
+
+    @property
+    def messages(self) -> list[str]:
+        return [*self.faults, *self.rare_keys]
 
 
 def parse_key(text: str) -> str | None:
@@ -133,8 +140,8 @@ def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettin
         faults.append(_describe_clash(*clash))
         for action in clash[:2]:
             given.pop(action.name, None)
-    faults += _add_defaults_of_rare_keys(given)
-    return KeySettings(_with_keys(given), faults)
+    rare_keys = _add_defaults_of_rare_keys(given)
+    return KeySettings(_with_keys(given), faults, rare_keys)
 
 
 def needs_protocol(key: str) -> bool:
@@ -226,21 +233,25 @@ def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
     Default keys that are in use by another action are not added. Return a message for each action with a key that some
     terminals cannot send.
     """
-    faults = []
+    messages = []
     for name, keys in list(given.items()):
         rare = [key for key in keys if needs_protocol(key)]
         if not rare:
             continue
-        fault = (
-            f"{name}: not every terminal can send {key_name(rare[0])}; it needs the kitty keyboard protocol."
-        )
         both = given | {name: tuple(dict.fromkeys((*keys, *BY_NAME[name].keys)))}
-        free = next(_clashes(_with_keys(both), both), None) is None
-        if len(rare) == len(keys) and free and BY_NAME[name].keys:
+        if len(rare) == len(keys) and next(_clashes(_with_keys(both), both), None) is None:
             given[name] = both[name]
-            fault += f" {BY_NAME[name].label} works too."
-        faults.append(fault)
-    return faults
+        common = [key_name(key) for key in given[name] if not needs_protocol(key)]
+        elsewhere = (
+            f"in other terminals use {' or '.join(common)}"
+            if common
+            else "in other terminals this action has no key, so add a second one"
+        )
+        messages.append(
+            f"{name}: {' and '.join(map(key_name, rare))} works only in terminals with the kitty keyboard protocol; "
+            f"{elsewhere}."
+        )
+    return messages
 
 
 def _character(character: str) -> str:
