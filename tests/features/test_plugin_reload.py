@@ -1,6 +1,6 @@
 """A plugin's file that is saved while a session runs is used in the next iteration, whatever is in it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,7 +11,9 @@ from tui_agent.ports.log import Follower
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
+from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.wiring.session import open_session
+from tui_agent.wiring.startup_context import load_startup_context
 
 PLUGIN = """
 from pydantic import BaseModel
@@ -44,21 +46,23 @@ async def following(tmp_path: Path) -> AsyncIterator[tuple[Path, Follower]]:
         plugin_dirs=(plugins,),
         model="demo:bugfix",
     )
-    async with open_session(options) as opened:
+    environ = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "HOME": str(tmp_path)}
+    async with open_session(options, load_startup_context(options, environ)) as opened:
         yield plugins, opened.follow()
 
 
 async def _news(follower: Follower, plugin: str = "greeter") -> Payload:
     """The next event of a plugin that changed while the session ran."""
+    kinds = (PluginLoaded, PluginFailed, PluginUnloaded)
+    return await _next(follower, lambda payload: isinstance(payload, kinds) and payload.plugin == plugin)
+
+
+async def _next(follower: Follower, is_wanted: Callable[[Payload], bool]) -> Payload:
     with anyio.fail_after(20):
         while True:
             for record in await follower.next_batch():
-                payload = record.payload if isinstance(record, Envelope) else None
-                if (
-                    isinstance(payload, PluginLoaded | PluginFailed | PluginUnloaded)
-                    and payload.plugin == plugin
-                ):
-                    return payload
+                if isinstance(record, Envelope) and is_wanted(record.payload):
+                    return record.payload
 
 
 async def test_saving_a_plugin_loads_it_and_a_mistake_keeps_it(tmp_path: Path) -> None:
@@ -74,6 +78,21 @@ async def test_saving_a_plugin_loads_it_and_a_mistake_keeps_it(tmp_path: Path) -
         assert isinstance(failed, PluginFailed) and failed.where == f"{file}:5"
         file.unlink()
         assert await _news(follower) == PluginUnloaded(plugin="greeter")
+
+
+async def test_a_plugin_that_is_turned_on_or_off_elsewhere_is_used_or_dropped(tmp_path: Path) -> None:
+    async with following(tmp_path) as (_, follower):
+        settings = tmp_path / "config/tui-agent/config.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text('plugins_enabled = ["git"]', encoding="utf-8")
+        loaded = await _news(follower, "git")
+        assert isinstance(loaded, PluginLoaded) and loaded.while_running
+        settings.write_text('plugins_enabled = ["git', encoding="utf-8")
+        mistake = await _next(follower, lambda payload: isinstance(payload, ErrorRaised))
+        assert isinstance(mistake, ErrorRaised) and str(settings) in mistake.message
+        assert "the same plugins stay on" in mistake.hint
+        settings.write_text("", encoding="utf-8")
+        assert await _news(follower, "git") == PluginUnloaded(plugin="git")
 
 
 async def _until_watched(plugins: Path, follower: Follower) -> None:

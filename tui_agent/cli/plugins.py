@@ -40,8 +40,8 @@ def configure(parser: Parser) -> None:
     new.add_argument("name", metavar="NAME", help="the plugin's name: lower-case letters, digits and _")
     new.add_argument("--kind", choices=KINDS, default="tool", help="what the plugin adds (default: tool)")
     for on, verb, summary in (
-        (True, "enable", "enable a plugin, beginning with the next start"),
-        (False, "disable", "disable a plugin, beginning with the next start"),
+        (True, "enable", "enable a plugin, in open sessions too"),
+        (False, "disable", "disable a plugin, in open sessions too"),
     ):
         toggle = verbs.add(verb, set_enabled, summary, groups=groups)
         toggle.add_argument("name", metavar="NAME", help="a name from plugins list")
@@ -74,7 +74,7 @@ def set_enabled(arguments: argparse.Namespace) -> int:
     state = "on" if arguments.on else "off"
     say_result(
         {"name": name, "state": state, "path": str(path)},
-        f"{name} will be {state} from the next start ({path}).",
+        f"{name} is now {state}, in open sessions too ({path}).",
         as_json=arguments.json,
     )
     return 0

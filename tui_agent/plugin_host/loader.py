@@ -94,9 +94,8 @@ class PluginHost:
         limit: float = LOAD_LIMIT_S,
         marks: Path | None = None,
     ) -> None:
-        self._places = places
+        self.configure(places, disabled, enabled)
         self._marks = CrashMarks(marks)
-        self._disabled, self._enabled = frozenset(disabled), frozenset(enabled)
         self._limit = limit
         self._attempts: dict[str, _Attempt] = {}
         """The last attempt for each plugin, by its location."""
@@ -105,6 +104,11 @@ class PluginHost:
         self._events: dict[str, PluginLoaded | PluginFailed] = {}
         """The last event for each plugin, by its location."""
         self._is_loaded = False
+
+    def configure(self, places: PluginPlaces, disabled: Collection[str], enabled: Collection[str]) -> None:
+        """Set which plugins the next `load` loads."""
+        self._places = places
+        self._disabled, self._enabled = frozenset(disabled), frozenset(enabled)
 
     def list_plugins(self) -> list[FoundPlugin]:
         """Return every plugin in the order of loading, including disabled plugins, without importing any."""

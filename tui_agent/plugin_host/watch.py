@@ -1,4 +1,4 @@
-"""Watches the folders of plugins, so that a saved plugin is used at once.
+"""Watches the folders of plugins and the configuration file, so that a change is used at once.
 
 Invariant: watchfiles is imported only if there is a folder to watch.
 """
@@ -13,8 +13,8 @@ from anyio import to_thread
 
 DEBOUNCE_MS = 100
 """Milliseconds within which several changes count as a single change."""
-POLL_S: Final = 2.0
-"""Seconds between two checks for folders that did not exist before."""
+POLL_S: Final = 1.0
+"""Seconds between two checks of a file, or for folders that did not exist before."""
 
 
 async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) -> None:
@@ -32,6 +32,24 @@ async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) 
         if not set(current) <= set(existing):
             changed()
         existing = current
+
+
+async def watch_file(file: Path, known_time: int | None, changed: Callable[[], object]) -> None:
+    """Call `changed` whenever the file has another time than `known_time` and the times seen later, until cancelled."""
+    while True:
+        await anyio.sleep(POLL_S)
+        now = time_saved(file)
+        if now != known_time:
+            changed()
+        known_time = now
+
+
+def time_saved(file: Path) -> int | None:
+    """Return the time of a file's last change in nanoseconds; None if there is no file. Follows symbolic links."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _find_existing(folders: Sequence[Path]) -> list[Path]:

@@ -324,7 +324,7 @@ class RunCommand(CommandBase):
 
 
 class ReloadPlugins(CommandBase):
-    """Reload the plugins whose files have changed. They are used from the next iteration on.
+    """Reload plugins that have changed, or were enabled or disabled. The change is used from the next iteration on.
 
     `automatic` is True if the user did not ask for the reload. Then nothing is reported if no plugin has changed.
     """

@@ -6,6 +6,7 @@ from tui_agent.config.command_files import FOLDER, CommandFiles, load_command_fi
 from tui_agent.config.neighbour_layouts import user_folders
 from tui_agent.engine.extensions import ChangedExtensions, Extensions
 from tui_agent.engine.recorder import Recorder
+from tui_agent.errors import ConfigError
 from tui_agent.mcp.servers import McpServers, ServerOffers
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.ports.command import SlashCommand
@@ -15,7 +16,7 @@ from tui_agent.protocol.events.command import CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.wiring.context import ContextComposition
 from tui_agent.wiring.hooks import build_hooks, build_listeners
-from tui_agent.wiring.plugins import agent_factories, build_tool_registry
+from tui_agent.wiring.plugins import agent_factories, build_tool_registry, configure_host
 from tui_agent.wiring.project_commands import ProjectCommand
 from tui_agent.wiring.startup_context import StartupContext
 
@@ -40,6 +41,7 @@ class ExtensionBuilder:
         self._servers = servers
         self._files: tuple[CommandFiles, ...] = ()
         self._hook_faults: tuple[str, ...] = ()
+        self._config_fault: ErrorRaised | None = None
 
     def build(self, loaded: LoadedPlugins) -> tuple[Extensions, Sequence[Payload]]:
         """Return the extensions, and the events that report refused tools, faulty hooks and changed slash commands."""
@@ -67,11 +69,23 @@ class ExtensionBuilder:
 
         Return None if nothing has changed. Blocks during the import.
         """
+        faults = self._read_configuration()
         loaded = self._host.load()
         extensions, events = self.build(loaded)
-        if not loaded.events and not events:
+        if not loaded.events and not events and not faults:
             return None
-        return ChangedExtensions(extensions, (*loaded.events, *events))
+        return ChangedExtensions(extensions, (*faults, *loaded.events, *events))
+
+    def _read_configuration(self) -> list[Payload]:
+        """Let the host load the plugins that are on now. Return an event if the configuration has a new mistake."""
+        try:
+            config, fault = self._base.load_config(), None
+            configure_host(self._host, self._base, config)
+        except ConfigError as error:
+            hint = f"{error.hint} Until then, the same plugins stay on.".strip()
+            fault = ErrorRaised(where="configuration", message=error.message, hint=hint)
+        before, self._config_fault = self._config_fault, fault
+        return [] if fault is None or fault == before else [fault]
 
     def _load_commands(
         self, loaded: LoadedPlugins, served: ServerOffers

@@ -9,11 +9,13 @@ from typing import Any
 from tui_agent.config.agent_files import FOLDER as AGENTS
 from tui_agent.config.command_files import FOLDER as COMMANDS
 from tui_agent.config.neighbour_layouts import user_folders
+from tui_agent.config.settings import Config
 from tui_agent.engine.agent_programs.program_agent import INSTALL_HINTS, PROGRAMS
 from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.plugin_wrappers import GuardedAgent
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.errors import ConfigError, PluginError
+from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.places import plugin_places
 from tui_agent.ports.agent import Agent
@@ -44,9 +46,15 @@ def load_external_plugins(base: StartupContext) -> LoadedPlugins:
 
 def plugin_host(base: StartupContext) -> PluginHost:
     """Return the host of all plugins that are not disabled. Nothing is loaded yet."""
-    places = replace(plugin_places(base.config, base.options), keys=base.keys)
-    config = base.config
-    return PluginHost(places, config.plugins_disabled, config.plugins_enabled, marks=crash_marks_folder(base))
+    host = PluginHost(PluginPlaces(), marks=crash_marks_folder(base))
+    configure_host(host, base, base.config)
+    return host
+
+
+def configure_host(host: PluginHost, base: StartupContext, config: Config) -> None:
+    """Let the host load the plugins that are on in `config`."""
+    places = replace(plugin_places(config, base.options), keys=base.keys)
+    host.configure(places, config.plugins_disabled, config.plugins_enabled)
 
 
 def crash_marks_folder(base: StartupContext) -> Path:

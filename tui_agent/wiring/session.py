@@ -33,7 +33,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.servers import McpServers
 from tui_agent.models.factory import ModelFactory
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
-from tui_agent.plugin_host.watch import watch_plugins
+from tui_agent.plugin_host.watch import time_saved, watch_file, watch_plugins
 from tui_agent.policy.decision.rule_file import append_rule
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.repomap import RepoMaps
@@ -97,6 +97,7 @@ async def open_session(
     `SessionLocked`, `SessionNotFound` or `StoreError` before anything runs.
     """
     base = base or load_startup_context(options)
+    settings, settings_time = base.config.paths.user_config, time_saved(base.config.paths.user_config)
     assembled = await _open(base, on_trouble, on_hold)
     opened, servers = assembled.session, assembled.servers
     try:
@@ -105,11 +106,11 @@ async def open_session(
             if not options.is_attended:
                 await servers.wait_until_settled(options.prompt or "")
                 assembled.use_changed()
-            servers.on_change = partial(opened.submit, ReloadPlugins(automatic=True))
+            reload = servers.on_change = partial(opened.submit, ReloadPlugins(automatic=True))
             group.start_soon(opened.serve)
             if options.is_attended and not options.no_plugins:
-                reload = partial(opened.submit, ReloadPlugins(automatic=True))
                 group.start_soon(watch_plugins, watched_folders(base), reload)
+                group.start_soon(watch_file, settings, settings_time, reload)
             try:
                 yield opened
             finally:

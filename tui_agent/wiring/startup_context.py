@@ -4,7 +4,8 @@ Invariant: this module reads only configuration files; it writes no file, opens 
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from tui_agent.config.api_keys import Keys
@@ -38,6 +39,8 @@ class StartupContext:
     store: SessionStore
     redaction: RedactionOptions
     redactor: Redactor
+    load_config: Callable[[], Config]
+    """Function that reads the configuration again."""
 
 
 def load_startup_context(
@@ -55,13 +58,14 @@ def load_startup_context(
     cwd = Path.cwd() if environ is None else options.cwd
     environ_or_default = os.environ if environ is None else environ
     variables = merge_environment(options, environ_or_default, here=cwd)
-    config = load_config(options, environ_or_default, here=cwd)
+    load = partial(load_config, options, environ_or_default, here=cwd)
+    config = load()
     keys = Keys({**variables, **dict(options.typed_keys)}, config.paths.secrets)
     clock = clock or SystemClock()
     redaction = redaction_options(options, config, keys)
     redactor = configured_redactor(redaction)
     store = SessionStore(config.data_dir / "sessions", clock, redactor)
-    return StartupContext(options, config, keys, clock, ids or RandomIds(), store, redaction, redactor)
+    return StartupContext(options, config, keys, clock, ids or RandomIds(), store, redaction, redactor, load)
 
 
 def require_trust_decision(base: StartupContext) -> None:

@@ -59,7 +59,27 @@ async def test_plugins_are_listed_with_their_state_and_what_they_offer_by_kind()
         assert text.index("tickets failed No module named jira. tickets.py:3") < text.index("files on tools ")
         assert "files on tools read_file, glob; policy table make; pane tests" in text
         assert "mine on user 2.1: command deploy" in text
-        assert "`plugins enable` enables one." in driven.text()
+        assert "/plugins enable NAME enables one." in driven.text()
+
+
+async def test_a_plugin_is_enabled_by_the_command_line_and_used_at_once() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    async def outside(*words: str) -> tuple[int, str]:
+        asked.append(words)
+        return (0, "git is now on.\n") if "git" in words else (2, "tui-agent: Unknown plugin 'gti'.\n")
+
+    async with open_app(golden("night_shift"), outside=outside) as driven:
+        for typed, said in (
+            ("/plugins enable git", "git is now on."),
+            ("/plugins disable gti", "Unknown plugin 'gti'."),
+            ("/plugins enable", "/plugins enable NAME"),
+        ):
+            await _command(driven, typed)
+            await _until(driven, lambda said=said: said in driven.text())  # type: ignore[misc]
+        switched = [words for words in asked if words[0] == "plugins"]
+        assert switched == [("plugins", "enable", "git"), ("plugins", "disable", "gti")]
+        assert [command.kind for command in driven.session.submitted] == ["reload_plugins"]
 
 
 async def test_skills_are_listed_with_their_origin_and_faults_and_one_goes_into_the_message() -> None:

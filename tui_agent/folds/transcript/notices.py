@@ -287,7 +287,7 @@ def _on_plugin_loaded(draft: Draft, ev: Envelope, payload: PluginLoaded) -> None
 
 @NOTICE_HANDLERS.on(PluginUnloaded)
 def _on_plugin_unloaded(draft: Draft, ev: Envelope, payload: PluginUnloaded) -> None:
-    draft.add_notice(ev, "plugin", "info", (f"The plugin {payload.plugin} was removed.",))
+    draft.add_notice(ev, "plugin", "info", (f"The plugin {payload.plugin} is no longer used.",))
 
 
 @NOTICE_HANDLERS.on(RunStarted)

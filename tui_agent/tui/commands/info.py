@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
+from tui_agent.protocol.commands import ReloadPlugins
 from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action
+from tui_agent.tui.cli_client import beside_json
 from tui_agent.tui.commands.sheets import open_picker, show_answer
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.layout import LOW, SIDE, shape
@@ -98,7 +100,14 @@ def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
 
 
 def show_plugins(context: AppContext, argument: str) -> None:
-    """Show the loaded plugins, and the reasons why others failed to load."""
+    """Show the loaded plugins, and the reasons why others failed to load; or enable or disable one of them."""
+    verb, _, name = argument.partition(" ")
+    if argument and (verb not in ("enable", "disable") or not name):
+        context.app.say("Type /plugins, /plugins enable NAME or /plugins disable NAME.", "warning")
+        return
+    if argument:
+        context.worker(_switch_plugin(context, verb, name.strip()), "plugins")
+        return
 
     def draw(facts: Facts) -> None:
         plugins = context.views.plugins
@@ -114,11 +123,19 @@ def show_plugins(context: AppContext, argument: str) -> None:
         if plugins:
             facts.gap()
             facts.text(
-                "`tui-agent plugins list` also lists disabled plugins; `plugins enable` enables one.",
+                "`tui-agent plugins list` also lists disabled plugins; /plugins enable NAME enables one.",
                 "t3",
             )
 
     show(context, "Plugins", draw, empty="No plugins loaded.")
+
+
+async def _switch_plugin(context: AppContext, verb: str, name: str) -> None:
+    """Enable or disable a plugin in the user's configuration, and let the engine use the change."""
+    status, output = await context.ask("plugins", verb, name)
+    context.app.say(beside_json(output), "error" if status else "info")
+    if not status:
+        context.submit(ReloadPlugins(automatic=True))
 
 
 def _offers_text(offers: Sequence[str]) -> str:
