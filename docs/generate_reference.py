@@ -101,17 +101,21 @@ def words(action: argparse.Action) -> str:
     value = action.metavar or ("|".join(action.choices) if action.choices else "")
     if not action.option_strings:
         return str(value or action.dest)
+    value = value or action.dest.upper()
     shown = ", ".join(action.option_strings)
     return f"{shown} {value}" if action.nargs != 0 and value else shown
 
 
-def arguments(parser: argparse.ArgumentParser, known: set[str]) -> Iterator[str]:
-    """Yield the table of a parser's arguments, without the options in `known`."""
+def arguments(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Yield the table of a parser's arguments, without the options of its groups of common options."""
+    shared = {"--debug"}.union(
+        *(action.option_strings for group in groups_of(parser) for action in group_options(group))
+    )
     own = [
         action
         for action in parser._actions
         if not isinstance(action, argparse._SubParsersAction | argparse._HelpAction)
-        and not set(action.option_strings) & known
+        and not set(action.option_strings) & shared
     ]
     if own:
         yield "\n| argument | meaning |\n|---|---|"
@@ -142,9 +146,9 @@ def groups_of(parser: argparse.ArgumentParser) -> list[str]:
     ]
 
 
-def describe(prog: str, parser: argparse.ArgumentParser, known: set[str]) -> Iterator[str]:
+def describe(prog: str, parser: argparse.ArgumentParser) -> Iterator[str]:
     """Yield the arguments, common options and examples of one command."""
-    yield from arguments(parser, known)
+    yield from arguments(parser)
     if shared := groups_of(parser):
         yield f"\nCommon options: {', '.join(shared)}."
     if parser.epilog and "examples:" in parser.epilog and not prog.count(" ") > 1:
@@ -161,22 +165,20 @@ def subcommands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse
             yield from action.choices.items()
 
 
-def command(name: str, verb: Verb, known: set[str]) -> Iterator[str]:
+def command(name: str, verb: Verb) -> Iterator[str]:
     """Yield the section of a command, followed by those of its verbs."""
     prog = f"tui-agent {name}".strip()
     parser = parser_for(prog, verb, import_module(verb.module))
     yield f"\n## {prog}\n\n{parser.description}"
-    yield from describe(prog, parser, known)
+    yield from describe(prog, parser)
     for inner_name, inner in subcommands(parser):
         summary = str(inner.description)
         yield f"\n### {prog} {inner_name}\n\n{summary[:1].upper()}{summary[1:]}."
-        yield from describe(f"{prog} {inner_name}", inner, known)
+        yield from describe(f"{prog} {inner_name}", inner)
 
 
 def command_line_page() -> str:
     """Return the text of docs/command-line.md."""
-    known = {word for group in GROUPS for action in group_options(group) for word in action.option_strings}
-    known.add("--debug")
     lines = [f"# The command line\n\n{NOTE}\n"]
     lines.append(
         "Errors go to standard error as one line that says what happened, to what, and what to do. `--debug` adds"
@@ -191,7 +193,7 @@ def command_line_page() -> str:
         lines.append(f"\n| {group} | meaning |\n|---|---|")
         lines += [f"| `{cell(words(action))}` | {cell(action.help)} |" for action in group_options(group)]
     for name, verb in {"": APP, **VERBS}.items():
-        lines += command(name, verb, known)
+        lines += command(name, verb)
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from importlib import import_module
 from pathlib import Path
 
 from docs.generate_programs import KEYS_PAGE, PAGE, keys_page, programs_page
@@ -9,12 +10,17 @@ from docs.generate_reference import (
     COMMAND_LINE,
     CONFIGURATION,
     EXITS,
+    cell,
     command_line_page,
     configuration_page,
+    group_options,
     settings,
+    subcommands,
+    words,
 )
 from tests.architecture.source import ROOT
 from tui_agent.cli.exit_codes import Exit
+from tui_agent.cli.main import VERBS, parser_for
 from tui_agent.cli.options import GROUPS, add_groups
 from tui_agent.config.settings import Config, ModelProfile
 from tui_agent.protocol.events.union import KINDS
@@ -49,6 +55,29 @@ def test_every_common_option_is_on_the_page_of_the_command_line() -> None:
     options = {words[-1] for action in parser._actions if (words := action.option_strings)}
     page = COMMAND_LINE.read_text(encoding="utf-8")
     assert len(options) > 20 and sorted(option for option in options if option not in page) == []
+
+
+def test_every_option_of_every_command_is_explained_in_its_section() -> None:
+    page = COMMAND_LINE.read_text(encoding="utf-8")
+    shared = {group: {words(option) for option in group_options(group)} for group in GROUPS}
+    missing = []
+    for name, verb in VERBS.items():
+        prog = f"tui-agent {name}"
+        parser = parser_for(prog, verb, import_module(verb.module))
+        parsers = {prog: parser, **{f"{prog} {name}": inner for name, inner in subcommands(parser)}}
+        for title, own in parsers.items():
+            section = re.split(r"\n##", page.partition(f"# {title}\n")[2])[0]
+            common = re.search(r"Common options: (.+)\.", section)
+            known = set[str]().union(*(shared[group] for group in common[1].split(", "))) if common else set()
+            options = [option for option in own._actions if option.option_strings]
+            missing += [
+                f"{title}: {words(option)}"
+                for option in options
+                if not {"--help", "--debug"} & set(option.option_strings)
+                and words(option) not in known
+                and f"| `{cell(words(option))}` | {cell(option.help or '')} |" not in section
+            ]
+    assert missing == []
 
 
 def test_every_link_between_pages_leads_somewhere() -> None:

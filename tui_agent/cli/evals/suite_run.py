@@ -157,7 +157,13 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--environment", metavar="NAME", help="where the agent's commands run (default: as configured)"
     )
     parser.add_argument(
-        "--plugin-dir", dest="plugin_dirs", metavar="DIR", type=Path, action="append", default=[]
+        "--plugin-dir",
+        dest="plugin_dirs",
+        metavar="DIR",
+        type=Path,
+        action="append",
+        default=[],
+        help="also load plugins from DIR",
     )
     _add_check_options(parser)
 
