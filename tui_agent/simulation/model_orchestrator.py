@@ -91,8 +91,7 @@ class ModelOrchestrator(TreeOrchestrator):
         return join_code(perceived, blocks)
 
     async def end_turn(self, event: str) -> None:
-        for node in self._current:
-            node.status = "completed"
+        self.complete(self._current)
         self._memory = await self._ask(
             "memory_template", "memory", str, profile=self._profile, memory=self._memory, event=event
         )

@@ -95,6 +95,12 @@ class TreeOrchestrator(Orchestrator):
     def early_exit_note(self) -> str:
         return render(self._settings.early_exit_template, "early_exit_template")
 
+    def complete(self, nodes: Sequence[TaskNode]) -> None:
+        """Mark nodes that the user has thought of, and the nodes above them whose children are all completed."""
+        for node in nodes:
+            node.status = "completed"
+        self._tree.complete_parents()
+
     def describe_thoughts(self, nodes: Sequence[TaskNode]) -> str:
         """Return a text in which the user thinks of these nodes; empty if there are none."""
         return render(self._settings.mind_template, "mind_template", nodes=nodes) if nodes else ""
@@ -126,7 +132,7 @@ class SimpleOrchestrator(TreeOrchestrator):
         return join_code(shorten_prose(prose, self._settings.perception_tokens, self._count_tokens), blocks)
 
     async def end_turn(self, event: str) -> None:
-        self._nodes[self._current_index].status = "completed"
+        self.complete([self._nodes[self._current_index]])
         self._actions += 1
 
     @property

@@ -39,6 +39,13 @@ class TaskNode(BaseModel):
         """Yield the leaves, depth first."""
         return (node for node in self.nodes() if not node.children)
 
+    def complete_parents(self) -> None:
+        """Mark each node whose children are all completed as completed."""
+        for child in self.children:
+            child.complete_parents()
+        if self.children and all(child.status == "completed" for child in self.children):
+            self.status = "completed"
+
 
 def walk_order(root: TaskNode) -> list[TaskNode]:
     """Return the root, then the leaves depth first: a user begins with the aim and learns the details one by one."""

@@ -158,6 +158,20 @@ async def test_a_user_meets_the_task_node_by_node_and_cannot_stop_before_its_end
     assert perceived.count("It says hi.") < 60 and perceived.endswith("[CODE BLOCK 0]:\n```\nhi\n```")
 
 
+async def test_a_node_with_children_is_completed_with_the_last_of_them(tmp_path: Path) -> None:
+    nested = [{**node, "parent": node["parent"] and "middle"} for node in TREE]
+    nested.insert(1, {"id": "middle", "description": "Two files.", "parent": "root"})
+    for limit, expected in ((2, ["completed", "pending", "completed", "pending"]), (3, ["completed"] * 4)):
+        settings = load_orchestrated()
+        limits = settings.limits.model_copy(update={"max_turns": limit})
+        started = simulation(tmp_path, AGENT, [ASK, reply("yes, this session"), EXIT, EXIT])
+        tree = parse_task_tree(nested, "t")
+        run = await run_orchestrated(started, settings.model_copy(update={"limits": limits}), tree)
+        root = json.loads((run.folder.path / "task_tree.json").read_text())
+        (middle,) = root["children"]
+        assert [node["status"] for node in (root, middle, *middle["children"])] == expected
+
+
 async def test_a_model_plays_perception_memory_and_progress(tmp_path: Path) -> None:
     settings = load_orchestrated()
     chosen = settings.orchestrator.model_copy(update={"kind": "default"})
