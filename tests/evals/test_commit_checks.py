@@ -99,6 +99,20 @@ async def test_a_turn_that_changes_no_file_ends_the_run(tmp_path: Path) -> None:
     assert (result.passed, result.tests, result.end, result.winner) == (False, False, "unsolved", "")
 
 
+async def test_a_turn_limit_is_the_cause_if_it_keeps_the_agent_from_going_on(tmp_path: Path) -> None:
+    follow_ups = ["Make b 1."]
+    more: dict[str, dict[str, object]] = {"end": {"follow_ups": follow_ups}, "commits": {}}
+    for evaluate, fields in more.items():
+        folder = tmp_path / evaluate
+        mode: Literal["end", "commits"] = "commits" if evaluate == "commits" else "end"
+        result = await run(folder, FIRST_TURN + SECOND_TURN, mode, budgets={"max_turns": 1}, **fields)
+        assert (result.passed, result.failure, result.end) == (False, "budget", "turn_limit"), evaluate
+        assert "limit of " in result.detail and "--max-turns raises it" in result.detail
+    ended_itself = [*FIRST_TURN, {"text": "I see no fault."}]
+    result = await run(tmp_path / "itself", ended_itself, budgets={"max_turns": 2})
+    assert (result.failure, result.end) == ("tool", "unsolved")
+
+
 async def test_the_checkpoints_of_a_recorded_session_are_checked_offline(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

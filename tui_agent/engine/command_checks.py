@@ -7,6 +7,7 @@ answer or stop are always allowed.
 from collections.abc import Sequence
 from typing import Literal
 
+from tui_agent.engine.limits import CLIENTS_OF_COMMANDS
 from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
@@ -150,6 +151,7 @@ def _turn_limit_refusal(state: SessionStateView, running: bool) -> Refusal | Non
         return None
     if state.used.turns >= budgets.max_turns:
         turns = "one turn" if budgets.max_turns == 1 else f"{budgets.max_turns} turns"
-        hint = "--max-turns raises it." if state.client == "headless" else "Start another one with /new."
+        is_option = state.client in CLIENTS_OF_COMMANDS
+        hint = "--max-turns raises it." if is_option else "Start another one with /new."
         return Refusal(f"This session has reached its limit of {turns}.", hint, "turn_limit")
     return None

@@ -8,6 +8,9 @@ from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost
 
+CLIENTS_OF_COMMANDS = ("headless", "eval", "sim")
+"""Clients whose limits are set by options of a command, because they have no app."""
+
 
 def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
     """Return the limit that was reached, with a sentence for the user. Return None if no limit was reached.
@@ -25,7 +28,7 @@ def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
         return "part_limit", f"Stopped at {parts}, the limit of this session. --max-parts raises it."
     if budgets.max_cost_usd is not None and used.cost_usd >= budgets.max_cost_usd:
         cost, limit = format_cost(used.cost_usd), format_cost(budgets.max_cost_usd)
-        raises = "--max-cost" if state.client == "headless" else "/cost"
+        raises = "--max-cost" if state.client in CLIENTS_OF_COMMANDS else "/cost"
         return "cost_limit", f"Stopped at {cost}; the limit of this session is {limit}. {raises} raises it."
     if budgets.max_iterations is not None and used.iterations >= budgets.max_iterations:
         iterations = format_count(budgets.max_iterations, "iteration")

@@ -123,15 +123,15 @@ def judge(
         return Verdict(
             False, category, outcome.detail or f"the turn ended as {outcome.reason}", end="agent_error"
         )
-    if oracle_fault:
-        return Verdict(False, "tool", oracle_fault, end="unsolved")
+    end = LIMITS.get(outcome.reason, "unsolved")
+    if oracle_fault and outcome.reason not in LIMITS:
+        return Verdict(False, "tool", oracle_fault, end=end)
     if check_fault[0]:
         return Verdict(False, check_fault[0], check_fault[1], end="env_error")
-    if tests is not False and verifier is not False:
+    if tests is not False and verifier is not False and not oracle_fault:
         return Verdict(True, end="solved")
     if conduct.is_machine_lost:
         return Verdict(False, "environment", "the machine was lost", interrupted=True, end="env_error")
-    end = LIMITS.get(outcome.reason, "unsolved")
     if outcome.reason in LIMITS:
         return Verdict(False, "budget", outcome.detail or f"the turn ended as {outcome.reason}", end=end)
     missed = " and ".join(

@@ -37,6 +37,7 @@ from tui_agent.protocol.commands import ContinueTurn, Interrupt, RecordResult
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.eval import EvalCaseStarted, EvalScored
 from tui_agent.protocol.events.session import SessionEnded
+from tui_agent.protocol.unicode_text import format_count
 from tui_agent.session.headless_turn import Outcome, TurnStart, run_turn
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context
@@ -251,7 +252,7 @@ class _Trial:
             results = await self._check(session)
             more = self._feedback(session, outcome, results)
             if more is None:
-                self._conclude(session, outcome, results)
+                self._conclude(session, self._outcome, results)
         self._is_working = more is not None
         return more
 
@@ -278,7 +279,13 @@ class _Trial:
         commits, limit = self._commits, self._limits.get("max_turns")
         if commits is None or results.passed or results.fault or outcome.reason not in ("finished", "denied"):
             return None
-        if commits.count == self._checked_count or (limit is not None and self._turn >= limit):
+        if commits.count == self._checked_count:
+            return None
+        if limit is not None and self._turn >= limit:
+            detail = (
+                f"Stopped at {format_count(limit, 'turn')}, the limit of this session. --max-turns raises it."
+            )
+            self._outcome = replace(outcome, reason="turn_limit", detail=detail)
             return None
         self._checked_count, self._turn = commits.count, self._turn + 1
         for result in (*results.tests, results.verifier):

@@ -220,7 +220,7 @@ class _Run:
         except ModelError as error:
             return "orchestrator_error", str(error)
         except BudgetExceeded as error:
-            return "agent_limit", str(error)
+            return "turn_limit", str(error)
         return end, detail
 
     async def send_task(self, prompt: str) -> tuple[str, str]:

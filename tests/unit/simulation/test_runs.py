@@ -11,6 +11,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.evals.case import Case
 from tui_agent.folds.session_history import SessionHistory
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.session import SessionEnded
 from tui_agent.simulation.mode_settings import (
     OrchestratedSettings,
     UserAgentSettings,
@@ -131,6 +132,40 @@ async def test_a_user_who_never_stops_fails_or_talks_nonsense_ends_the_run(tmp_p
         run = await run_user_agent(simulation(folder, AGENT, user), user_agent(**limits))
         assert (run.result.success, run.result.end) == (0, end)
         assert words in run.result.detail
+
+
+async def test_each_budget_of_the_session_ends_the_run_and_its_trajectory_with_its_name(
+    tmp_path: Path,
+) -> None:
+    write = {**WRITE, "usage": {"input": 100, "output": 10}}
+    agent = {
+        "input_price": 1e6,
+        "output_price": 1e6,
+        "answers": [write, {"text": "Done."}, write, {"text": "Done."}],
+    }
+    for number, (option, end, reason) in enumerate(
+        (
+            ({"max_parts": 2}, "part_limit", "part_limit"),
+            ({"max_iterations": 1}, "iteration_limit", "iteration_limit"),
+            ({"max_turns": 1}, "turn_limit", "turn_limit"),
+            ({"timeout_seconds": 0.001}, "time_limit", "timeout"),
+            ({"max_cost_usd": 1.0}, "cost_limit", "cost_limit"),
+        )
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        started = simulation(folder, [], [ASK, ASK, ASK])
+        (folder / "agent.yaml").write_text(json.dumps(agent))
+        case = CASE.model_copy(update={"test_command": "false"})
+        options = replace(started.options, policy="bypass", **option)
+        run = await run_user_agent(replace(started, case=case, options=options), user_agent())
+        records = read_records(folder / "data" / "sessions" / run.result.session)
+        ended = [
+            record.payload.reason
+            for record in records
+            if isinstance(record, Envelope) and isinstance(record.payload, SessionEnded)
+        ]
+        assert (run.result.end, ended) == (end, [reason]), option
 
 
 async def test_a_command_of_the_user_ends_at_the_time_limit(tmp_path: Path) -> None:
