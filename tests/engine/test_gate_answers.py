@@ -75,7 +75,7 @@ async def test_a_rule_of_a_reach_that_was_not_offered_is_not_kept(
             DecidePermission(request_id=first.request_id, decision="allow", reach=reach, rule=ALWAYS_RULE)
         )
         second = await asked(bench, 2)
-        assert (second.rule_error, second.rejected_rule) == (said, ALWAYS_RULE)
+        assert (second.rule_error, second.rejected_rule, second.rejected_reach) == (said, ALWAYS_RULE, reach)
         assert (second.digest, tool.ran, kept, bench.of(PermissionDecided)) == (first.digest, [], [], [])
         bench.submit(DecidePermission(request_id=second.request_id, decision="allow", reach=reach))
         await bench.until("turn.finished")

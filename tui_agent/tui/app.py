@@ -219,9 +219,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
         """Handle Esc: close the menu or, if no menu is open, hide the notice and let the controller handle the key."""
         if self.prompt.close_menu():
             return
-        had_notice = self.hide_notice()
+        self.hide_notice()
         if self.controller is not None:
-            self.controller.escape(had_notice=had_notice)
+            self.controller.escape()
 
     def copy_or_stop(self) -> None:
         """Handle Ctrl+C: copy the selection, else interrupt, else clear the message. A second press in a row quits."""

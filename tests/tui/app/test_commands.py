@@ -81,7 +81,7 @@ async def test_a_cost_limit_is_promised_only_where_the_price_is_known() -> None:
 
 
 async def test_after_a_turn_under_plan_the_status_says_how_to_go_on() -> None:
-    hint = 'to edit: press Shift+Tab, type "go on"'
+    hint = '(to make changes: press Shift+Tab, type "go on")'
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         assert hint not in driven.text()
         driven.session.feed(SettingsChanged(key="policy", previous="ask", value="plan"))

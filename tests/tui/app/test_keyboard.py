@@ -34,6 +34,11 @@ def test_ctrl_alt_and_a_letter_is_one_key_and_esc_then_ctrl_and_a_letter_two() -
     assert keys_of("\x1b\x03\x1b\x03") == ["escape", "ctrl+c", "escape", "ctrl+c"]
 
 
+def test_f3_with_a_modifier_is_a_key_and_not_a_report_of_the_cursor() -> None:
+    assert keys_of("\x1b[1;5R") == ["ctrl+f3"]
+    assert keys_of("a\x1b[1;3Rb") == ["a", "alt+f3", "b"]
+
+
 WHITE = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
 
 

@@ -94,6 +94,17 @@ async def test_esc_from_a_rule_that_was_refused_goes_to_the_first_answer() -> No
         assert (modal.chosen, modal.typing) == ("y", False)
 
 
+async def test_a_refused_rule_keeps_the_projects_for_which_it_was_chosen() -> None:
+    changes = {"rule_error": "It is no rule.", "rejected_rule": "make it so", "rejected_reach": "everywhere"}
+    async with open_app(golden("night_shift")) as driven:
+        await ask(driven, request().model_copy(update=changes))
+        assert "Always, every project" in driven.text()
+        await driven.press("enter")
+        [answer] = driven.session.submitted
+        assert isinstance(answer, DecidePermission)
+        assert (answer.reach, answer.rule) == ("everywhere", "make it so")
+
+
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
 async def test_a_rule_says_where_it_applies_and_every_project_is_chosen_by_a_key(
     size: tuple[int, int],

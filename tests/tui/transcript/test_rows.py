@@ -92,6 +92,14 @@ def test_a_long_command_is_wrapped_and_never_cut() -> None:
     assert all(line.startswith(" " * 16) for line in shown[1:])
 
 
+def test_a_long_path_is_shortened_in_its_middle_until_the_row_is_opened() -> None:
+    path = "tests/test_utils/test_make_default_short_help.py"
+    entry = Samples().tool("read", path, "39 lines", 45)
+    (row,) = lines(entry, 78)
+    assert "tests/tes" in row and "…/test_make_default_short_help.py" in row
+    assert "…" not in "".join(lines(entry, 78, opened=True))
+
+
 def test_output_shows_its_last_rows_and_counts_those_before() -> None:
     text = "".join(f"line {n}\n" for n in range(20))
     entry = Samples().tool("run", "make", "exit 0", 12, blocks=(TerminalBlock(text=text),))
@@ -391,7 +399,7 @@ def test_a_plan_is_shown_once_as_markdown_and_folds() -> None:
     assert lines(edited)[0].endswith("edited by you, and approved") and "│ Another" in lines(edited)[1]
     refused = replace(waiting, answer="Not so fast.", choice=None)
     assert lines(refused)[0].split()[:3] == ["■", "plan", "refused"]
-    assert lines(refused)[-1].strip() == "│ Not so fast."
+    assert lines(refused)[-1].strip() == "▌ You said: Not so fast."
     assert lines(replace(waiting, is_void=True))[0].split()[:4] == ["■", "plan", "not", "answered"]
 
 

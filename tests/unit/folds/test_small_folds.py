@@ -439,6 +439,7 @@ def test_a_branch_leaves_out_what_was_reverted_and_steps_over_holes() -> None:
         ({"reach": "everywhere"}, "allowed by you (always, in every project)"),
         ({"decision": "deny"}, "denied by you"),
         ({"decision": "deny", "decided_by": "rule", "rule_id": "ask.writes"}, "denied by ask.writes"),
+        ({"decided_by": "rule", "rule_id": "internal"}, "allowed: it affects only this session"),
     ],
 )
 def test_the_trace_says_who_decided_and_where_a_rule_applies(changes: dict[str, str], expected: str) -> None:

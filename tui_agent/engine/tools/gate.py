@@ -92,7 +92,7 @@ class Gate:
         open_calls = self._parts.recorder.state.open_calls
         asked_before = any(item.awaits_decision for item in open_calls if item.call_id == case.call.call_id)
         preview = Preview(())
-        rule_fault = faulty_rule = ""
+        rejected: dict[str, str] = {}
         while True:
             judged = self._resolve_paths(case)
             decision = merge_decisions(self._judge(case, judged), hook_verdict)
@@ -118,10 +118,10 @@ class Gate:
                     nobody = f"{decision.reason.rstrip(' .')}, and {NOBODY_TO_ASK}"
                 return self._verdict_by_rule(case, decision, "", judged, nobody)
             preview = await self._preview(case, judged)
-            faults = {"rule_error": rule_fault, "rejected_rule": faulty_rule} if rule_fault else {}
-            request, answer = await self._ask_user(case, decision, judged, preview, faults)
-            rule_fault, faulty_rule = self._find_rule_fault(case, request, answer), answer.rule
-            if rule_fault:
+            request, answer = await self._ask_user(case, decision, judged, preview, rejected)
+            fault = self._find_rule_fault(case, request, answer)
+            rejected = {"rule_error": fault, "rejected_rule": answer.rule, "rejected_reach": answer.reach}
+            if fault:
                 continue  # an answer with an invalid rule has no effect, so ask again
             present = await self._preview(case, judged)
             is_unchanged = present.content == preview.content and self._resolve_paths(case) == judged
@@ -131,7 +131,7 @@ class Gate:
                 if latest.verdict == "deny":
                     return self._verdict_by_rule(case, latest, preview.content, judged)
                 return self._verdict_by_user(case, decision, request, answer, judged)
-            preview = present  # the call would no longer do what the user saw, so ask again
+            preview, rejected = present, {}  # the call would no longer do what the user saw, so ask again
 
     async def decide_after_trial(self, checked: CheckedCall, tried: ExecResult) -> SandboxGrant | str:
         """Decide about a call whose trial failed. Return the call's permissions, or the reason for a denial."""

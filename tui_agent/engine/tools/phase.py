@@ -38,7 +38,7 @@ from tui_agent.workspace.local.granted_paths import grant_paths
 
 _EDIT_VERBS = frozenset({"edit", "write"})
 """Verbs of the tools that change a file. A verb is known even if a call's arguments are invalid."""
-_AFTER_FAILED_EDIT = "Not run, because an earlier edit in this answer failed."
+_AFTER_FAILED_EDIT = "Not run, because an earlier edit in this answer was not made."
 
 
 @dataclass(frozen=True, slots=True)

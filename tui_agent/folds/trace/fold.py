@@ -265,6 +265,8 @@ def decided_by(payload: PermissionDecided) -> str:
     if payload.decided_by == "user":
         reach = _REACHES.get(payload.reach, payload.reach)
         return f"{verdict} by you ({reach})" if payload.decision == "allow" else f"{verdict} by you"
+    if payload.rule_id == "internal":
+        return f"{verdict}: it affects only this session"
     return f"{verdict} by {payload.rule_id or payload.decided_by}"
 
 

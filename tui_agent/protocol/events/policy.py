@@ -61,7 +61,8 @@ class PermissionRequested(Payload):
     commands of the command line in order, as the policy judged them; empty if no command runs. `time_limit_s` is the
     maximum run time. `sandbox` is the name of the sandbox; empty if there is none. `environment` is the name of the
     environment if the command does not run on this machine. `rejected_rule` is the rule that the user wrote when first
-    asked about this call, and `rule_error` is what is wrong with it. `rerun` is set if the call ran and the sandbox
+    asked about this call, `rejected_reach` is the reach that the user chose for it, and `rule_error` is what is wrong
+    with it. `rerun` is set if the call ran and the sandbox
     refused what `reason` describes. The call would then run again: outside the sandbox, or in the sandbox with the
     files that it needs.
     """
@@ -85,6 +86,7 @@ class PermissionRequested(Payload):
     environment: str = ""
     rule_error: str = ""
     rejected_rule: str = ""
+    rejected_reach: Reach = "always"
     rerun: Rerun = ""
 
     def choice_for(self, reach: Reach) -> PermissionChoice | None:

@@ -291,17 +291,17 @@ class SessionController:
                 return
         self.act(name)
 
-    def escape(self, *, had_notice: bool) -> None:
+    def escape(self) -> None:
         """Handle Esc while no menu is open: interrupt the turn, or else close what is open in the chat.
 
-        `had_notice` is True if this key press has just hidden a notice. If nothing runs, pressing Esc twice opens
-        revert. Shortly after an interrupt it does not, because the user may still be pressing Esc to interrupt.
+        If nothing runs, pressing Esc twice opens revert. Shortly after an interrupt it does not, because the user may
+        still be pressing Esc to interrupt.
         """
         now = time.monotonic()
         if self.interrupt() or now < self._interrupted_at + TWICE_S:
             self._interrupted_at = now
             return
-        if self.chat.close() or had_notice:
+        if self.chat.close():
             return
         before, self._escaped_at = self._escaped_at, now
         twice = now - before < TWICE_S and self.app.key_map.is_double("revert")

@@ -47,6 +47,7 @@ class Approval(ApprovalRows):
         self.add_class("-warning")
         if self.request.rule_error and "edit_rule" not in self.disabled_actions:
             self.chosen, self.rule = "a", Field(self.request.rejected_rule)
+            self.everywhere = self.request.rejected_reach == "everywhere"
             self._set_typing(on=True)
 
     def _set_typing(self, *, on: bool) -> None:

@@ -95,7 +95,7 @@ def _at_rest(state: "SessionStateView", trace: "TraceView", policy_key: str) -> 
         word = fault_words(clean_line(failed.outcome)) if failed is not None and failed.outcome else word
     subject = "press Enter to try again" if state.last_turn_end == "model_error" else ""
     if policy_key and state.settings.policy == "plan" and state.last_turn_end == "finished":
-        subject = f'to edit: press {policy_key}, type "go on"'
+        subject = f'(to make changes: press {policy_key}, type "go on")'
     stage = "model" if state.last_turn_end == "model_error" else ""
     return StatusView(mood, word, subject, stage=stage)
 

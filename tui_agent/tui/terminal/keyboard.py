@@ -8,17 +8,17 @@ import re
 import selectors
 import time
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from enum import StrEnum
 from os import read
 from typing import Any, Final
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
-from textual._parser import ParseTimeout
+from textual._parser import ParseTimeout, Peek1, Read1, TokenCallback
 from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import Key, Paste
+from textual.events import CursorPosition, Key, Paste
 from textual.message import Message
 
 ALT_ENTER: Final = "alt+enter"
@@ -90,6 +90,21 @@ class Keyboard(XTermParser):
         self._begun_at = 0.0
         self._tail = ""
         """The last characters read, because the mark at the start or end of a paste may be split over two reads."""
+
+    def parse(self, token_callback: TokenCallback[Message]) -> Generator[Read1 | Peek1, str, None]:
+        """Parse as the base class does, but take `ESC [ 1 ; 5 R` as Ctrl+F3.
+
+        Textual takes it as a report of the cursor's position. The app never asks for this report.
+        """
+
+        def report(token: Message) -> None:
+            if isinstance(token, CursorPosition) and token.y == 0:
+                for key in self._sequence_to_key_events(f"{ESC}[1;{token.x + 1}R"):
+                    token_callback(key)
+            else:
+                token_callback(token)
+
+        return super().parse(report)
 
     def feed(self, data: str) -> Iterator[Message]:
         """Yield the messages for these characters and for unfinished input from earlier reads."""

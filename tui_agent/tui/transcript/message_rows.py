@@ -20,7 +20,15 @@ from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean, clean_line, expand_tabs
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.transcript.blocks import OUTPUT_ROWS, Body, Reader, literal_rows, markdown_rows, prose_rows
+from tui_agent.tui.transcript.blocks import (
+    OUTPUT_ROWS,
+    Body,
+    Reader,
+    literal_rows,
+    markdown_rows,
+    prose_rows,
+    user_words_rows,
+)
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, action_runs, width_of, wrap
@@ -140,7 +148,7 @@ def question_rows(entry: QuestionEntry, look: Look, read: Reader, *, opened: boo
             return rows  # The open question shows all of it.
         rows += markdown_rows(answer if edited and answer else read(entry.text), body)
         is_reason = answer is not None and not edited and answer not in entry.options
-        return rows + (prose_rows(answer, "t1", body) if is_reason and answer else [])
+        return rows + (user_words_rows(f"You said: {answer}", look) if is_reason and answer else [])
     question = MarkdownStream(look, Place(tuple(head), (Run(" " * TARGET_COLUMN, look.ground),)))
     question.update(read(entry.text), done=True)
     rows = literal_rows(question.rows)

@@ -13,7 +13,7 @@ from typing import Final
 from tui_agent.folds.transcript.entries import Entry, Subtask, ToolEntry, ToolState
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, TerminalBlock, TextBlock
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.text import clean, clean_line, fit, pad, width
+from tui_agent.tui.text import clean, clean_line, fit, fit_path, pad, width
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.blocks import (
@@ -137,8 +137,8 @@ def _head_rows(entry: ToolEntry, look: Look, note: str, now: float, *, full: boo
     first = [Run(" " * STATE_COLUMN, look.ground), Run(symbol, look.style(role)), Run(" ", look.ground)]
     first.append(Run(f"{verb} ", look.style(verb_role), LITERAL))
     indent = max(TARGET_COLUMN, width_of(first))
-    lines, hidden = _target_lines(entry, look, full)
     room = max(look.right - indent - (right_cells + 2 if right_cells else 0), 1)
+    lines, hidden = _target_lines(entry, look, room, full=full)
     rest_room = max(look.right - indent - 2, 8)
     rows: list[Row] = []
     for number, runs in enumerate(lines):
@@ -165,12 +165,16 @@ def _state_mark(entry: ToolEntry, symbols: Symbols) -> tuple[str, Role]:
     return symbol, "t3" if entry.state == "interrupted" else role
 
 
-def _target_lines(entry: ToolEntry, look: Look, full: bool) -> tuple[list[list[Run]], int]:
+def _target_lines(entry: ToolEntry, look: Look, room: int, *, full: bool) -> tuple[list[list[Run]], int]:
     """Return the lines of a call's target, and the number of hidden lines.
 
-    In a target, the text after two spaces is a note, and has the colour of hints.
+    In a target, the text after two spaces is a note, and has the colour of hints. Unless `full`, a single path is
+    shortened to `room` cells.
     """
-    lines = clean(entry.target, reveal=True).strip("\n").split("\n")
+    target = clean(entry.target, reveal=True).strip("\n")
+    if not full and "/" in target and not any(char.isspace() for char in target):
+        target = fit_path(target, room, look.symbols.ellipsis)
+    lines = target.split("\n")
     hidden = 0 if full or len(lines) <= _COMMAND_LINES + 1 else len(lines) - _COMMAND_LINES
     role: Role = "t3" if entry.state == "queued" else "t1"
     target_lines: list[list[Run]] = []
