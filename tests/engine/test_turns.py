@@ -382,6 +382,17 @@ async def test_the_third_equal_call_is_told_to_the_model_and_the_fourth_asks_the
     assert [len(event.content) for event in results] == [1, 1, 2, 2]
 
 
+async def test_own_words_about_repeated_calls_reach_the_model_and_the_turn_continues(tmp_path: Path) -> None:
+    answers = [*[call(("echo", '{"words":"same"}')) for _ in range(4)], say("I read it.")]
+    async with running(tmp_path, answers, [EchoTool()]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        question = await bench.until_payload(QuestionAsked)
+        bench.submit(AnswerQuestion(question_id=question.question_id, answer="read a.py instead"))
+        end = await bench.until_payload(TurnFinished)
+        assert end.reason == "finished"
+        assert "read a.py instead" in str(bench.model.requests[-1].messages[-1])
+
+
 async def test_another_agent_of_the_hub_needs_only_its_step(tmp_path: Path) -> None:
     class Done:
         name = "done"

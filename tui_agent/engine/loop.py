@@ -20,7 +20,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SERVERS_REASON, SessionStateView
 from tui_agent.models.normalisation import tool_name
 from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
-from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnEnd
+from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnEnd, UserSteered
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import AgentState
@@ -195,7 +195,8 @@ class TurnLoop:
     async def _may_continue(self) -> bool:
         """Return False if the agent must stop because it repeats the same call with the same result.
 
-        The user is asked once for each repeated call. A delegate stops without a question.
+        The user is asked once for each repeated call; words of the user's own become a message to the agent. A
+        delegate stops without a question.
         """
         state = self._parts.recorder.state_of(self._agent)
         if state.repeat_count < MAX_REPEATS or self._asked_about == state.repeated_call:
@@ -212,6 +213,9 @@ class TurnLoop:
             )
         except ToolError:
             return False
+        if answer.choice is None and answer.text.strip():
+            self._parts.recorder.append(UserSteered(text=answer.text), agent=self._agent)
+            return True
         return answer.choice == 0
 
 

@@ -262,3 +262,17 @@ async def test_a_command_that_a_turn_refuses_says_so_and_stays() -> None:
                 await driven.pilot.pause()
                 assert "A turn is running. Press Esc to stop it, then try again." in driven.text()
                 assert driven.app.prompt.editor.text.strip() == text and driven.session.submitted == []
+
+
+async def test_a_row_that_cannot_be_chosen_offers_no_key_and_wide_letters_are_counted_in_cells() -> None:
+    path = "notes/日本語日本語日本語.txt"
+    items = [
+        Item("all", "undo all"),
+        Item("", path, right="removed", offered=False, group="Files", is_path=True),
+    ]
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        driven.app.push_screen(Picker(lambda: driven.app.looks, "Undo", items))
+        await driven.until(lambda: path in driven.text())
+        assert "Enter use it" in driven.text()
+        await driven.press("down")
+        assert "Enter use it" not in driven.text()

@@ -240,6 +240,16 @@ RESTORED = CheckpointRestored(source="c", commit="d", paths=("helpers.py",))
             ["Restored helpers.py; the conversation stays. /redo undoes this."],
         ),
         (
+            {"reason": "files"},
+            RESTORED.model_copy(update={"removed_count": 1}),
+            ["Removed helpers.py; the conversation stays. /redo undoes this."],
+        ),
+        (
+            {"reason": "files"},
+            RESTORED.model_copy(update={"paths": ("a", "b"), "removed_count": 1}),
+            ["Restored or removed a, b; the conversation stays. /redo undoes this."],
+        ),
+        (
             {"reason": "redo", "redone": "files"},
             RESTORED,
             ["Put back the newer version of helpers.py."],

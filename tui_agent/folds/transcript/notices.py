@@ -81,6 +81,8 @@ _HEAD_MOVES = {
 _FILE_MOVES = {
     "hunk": "Reverted one change in {files}. /redo restores it.",
     "files": "Restored {files}; the conversation stays. /redo undoes this.",
+    "removed": "Removed {files}; the conversation stays. /redo undoes this.",
+    "mixed": "Restored or removed {files}; the conversation stays. /redo undoes this.",
     "kept": "Undid {files} too. /redo brings your version back.",
     "kept in a redo": "Redid {files} too. /redo brings your version back.",
 }
@@ -372,6 +374,12 @@ def _on_checkpoint_restored(draft: Draft, ev: Envelope, payload: CheckpointResto
         earlier_names, was_redo = earlier
         if move == "files" and earlier_names.issuperset(restored):
             key = "kept in a redo" if was_redo and not draft.is_redo else "kept"
+        elif move == "files" and not draft.is_redo:
+            removed = payload.removed_count + sum(folder.removed for folder in payload.folders)
+            total = (
+                len(payload.paths) + payload.unlisted_count + sum(folder.files for folder in payload.folders)
+            )
+            key = "files" if not removed else "removed" if removed == total else "mixed"
         headline = (_FILE_REDOS if draft.is_redo else _FILE_MOVES)[key]
         headline = headline.format(files=_list_names(restored, is_complete=is_complete))
     elif payload.paths:

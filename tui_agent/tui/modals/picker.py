@@ -261,7 +261,7 @@ class Picker(ChoiceSheet[str | None]):
         room = _right_room(cells - label_width - 4, item)
         return beside > 2 and bool(item.about) and beside > room
 
-    def _label_widths(self, width: int, items: Sequence[Item]) -> dict[str, int]:
+    def _label_widths(self, cells: int, items: Sequence[Item]) -> dict[str, int]:
         """Return the width of the labels in each group.
 
         A group with paths has its own width; all other groups have the same width. While a filter is typed, all items
@@ -273,15 +273,15 @@ class Picker(ChoiceSheet[str | None]):
             groups.setdefault(item.group if item.group in with_paths else "", []).append(item)
         widths = {}
         for group, members in groups.items():
-            longest = max(len(clean_line(item.label)) for item in members)
-            paths = [len(clean_line(item.about)) + len(item.right) for item in members if item.is_path]
+            longest = max(width(clean_line(item.label)) for item in members)
+            paths = [width(clean_line(item.about)) + width(item.right) for item in members if item.is_path]
             beside = (
                 paths
                 if paths or any(item.about for item in members)
-                else [len(item.right) for item in members]
+                else [width(item.right) for item in members]
             )
-            room = width - max(beside) - 8 if beside else 0  # a path, or a row without more, takes the rest
-            widths[group] = min(longest + 3, max(12, width // 2, room))
+            room = cells - max(beside) - 8 if beside else 0  # a path, or a row without more, takes the rest
+            widths[group] = min(longest + 3, max(12, cells // 2, room))
         return {item.group: widths[item.group if item.group in with_paths else ""] for item in items} | {
             "": widths.get("", 0)
         }
@@ -336,7 +336,9 @@ class Picker(ChoiceSheet[str | None]):
     def key_hints(self) -> Sequence[KeyHint]:
         words = {"list_close": "clear"} if self.field.text else {}
         least = {"list_open": 1, "list_choose": 2}
-        names = [name for name in KEYS if self.count >= least.get(name, 0)]
+        item = self.chosen_item
+        unusable = {"list_open"} if item is not None and not item.offered else set[str]()
+        names = [name for name in KEYS if self.count >= least.get(name, 0) and name not in unusable]
         return [self.key_map.hint(name, words.get(name, "")) for name in names]
 
     def key_scopes(self) -> Sequence[Scope]:
