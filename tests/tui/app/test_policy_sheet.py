@@ -129,6 +129,15 @@ async def test_enter_switches_and_shift_tab_goes_on_and_the_sheet_stays() -> Non
         assert driven.app.screen is not sheet
 
 
+async def test_home_and_end_select_the_first_and_the_last_row() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        sheet = await opened(driven)
+        await driven.press("end")
+        assert sheet.chosen == sheet.count - 1
+        await driven.press("home")
+        assert sheet.chosen == 0
+
+
 async def test_a_rule_of_the_session_is_taken_back_and_goes_from_the_list() -> None:
     async with open_app(with_rule(), outside=says_rules) as driven:  # type: ignore[arg-type]
         await opened(driven)

@@ -37,7 +37,7 @@ CONTEXT_HANDLERS: Handlers[Draft] = Handlers()
 _LIST_HINT = "/compact list shows the shortened outputs and can restore them."
 _WARNINGS = {
     "near": "The context is near the soft limit.",
-    "over": "The context is over the soft limit.",
+    "over": "The context is over the soft limit, where models often answer less well. /compact summarises old turns.",
     "compaction": "The context is almost full; old turns will be summarised.",
 }
 

@@ -247,7 +247,10 @@ def _draw_next(facts: Facts, view: ContextMeterView) -> None:
             if view.compaction_fraction
             else "only when you run /compact"
         )
-        text = f"The meter turns amber at {near}; the soft limit is {soft}. Old turns are summarised {when}."
+        text = (
+            f"The meter turns amber at {near}. Above the soft limit ({soft}) models often answer less well. "
+        )
+        text += f"Old turns are summarised {when}."
         facts.text(text, "t2")
     if view.assumed:
         text = "The size of the model's context window is a guess. Set context_window in the model's profile."

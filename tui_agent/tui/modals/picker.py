@@ -379,8 +379,7 @@ class Picker(ChoiceSheet[str | None]):
         """Select the first or last row. While there is typed text, the keys move its cursor instead."""
         if self.field.text:
             return False
-        self.chosen = max(0, self.count - 1) if direction > 0 else 0
-        self.redraw()
+        super().move_to_end(direction)
         self._show_preview()
         return True
 

@@ -63,6 +63,7 @@ class PolicySheet(ChoiceSheet[None]):
         "policy_next": "use_next",
         "policy_revoke": "revoke",
         "policy_close": "close",
+        "page_ends": "move_to_end",
     }
 
     follows = frozenset[ViewName]({"state"})
@@ -131,6 +132,9 @@ class PolicySheet(ChoiceSheet[None]):
         if self.chosen < len(GRID):
             first = self.key_map.hint("policy_use")
         return [first, *map(self.key_map.hint, ("policy_close", "policy_next", "policy_choose"))]
+
+    def key_scopes(self) -> Sequence[Scope]:
+        return self.scope, "rows"
 
     def _table(self, width: int) -> list[Strip]:
         name_width = _NAME_WIDTH if width >= 50 else _NAME_WIDTH - 3

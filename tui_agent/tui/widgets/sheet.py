@@ -396,6 +396,12 @@ class ChoiceSheet(Sheet[ResultT]):
         self.chosen = (self.chosen + direction) % max(1, self.count)
         self.redraw()
 
+    def move_to_end(self, direction: int) -> bool:
+        """Select the first (`direction` -1) or the last row (1); return False if the key has another meaning now."""
+        self.chosen = max(0, self.count - 1) if direction > 0 else 0
+        self.redraw()
+        return True
+
     def run_intent(self, intent: str) -> None:
         number = intent.removeprefix("choose ")
         if number.isdigit() and int(number) < self.count:
