@@ -17,6 +17,7 @@ from tui_agent.evals.arms import ABLATIONS
 from tui_agent.evals.plan import ORACLE, Arm, Plan, RunFolder
 from tui_agent.evals.suites import load_suite
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
+from tui_agent.protocol.settings import SessionSettings
 from tui_agent.protocol.unicode_text import list_first
 from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.models import build_model_factory
@@ -29,11 +30,11 @@ MAX_NAMED_CASES = 5
 """Maximum number of cases that the error about missing oracles names."""
 
 
-def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> None:
+def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[SessionSettings]:
     """Raise `ConfigError` if an unfinished cell has no usable model, has no oracle, or turns off an unknown feature.
 
     For cells that run on other machines, models and names of features are not checked, because those machines have
-    their own configuration.
+    their own configuration. Return the settings of the other arms' sessions, with the lowest of their cost limits.
     """
     cells = run.unfinished_cells(plan)
     wanted = {cell.arm for cell in cells}
@@ -42,10 +43,17 @@ def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> None:
         _require_oracles(plan, {cell.case for cell in cells})
     for arm in arms:
         Ablation(arm.without)
+    sessions = []
     for arm in arms if is_local else ():
-        _require_usable_model(plan, run, arm)
+        if arm.model != ORACLE:
+            sessions.append(_require_usable_model(plan, run, arm))
+        elif arm.agent:
+            raise ConfigError(
+                "The oracle plays known-good answers, without an agent.", hint="Remove --agent."
+            )
         if arm.without not in ABLATIONS.values():
             _require_known_features(plan, arm)
+    return sessions
 
 
 def require_model(base: StartupContext) -> None:
@@ -57,13 +65,7 @@ def require_model(base: StartupContext) -> None:
         )
 
 
-def _require_usable_model(plan: Plan, run: RunFolder, arm: Arm) -> None:
-    if arm.model == ORACLE:
-        if arm.agent:
-            raise ConfigError(
-                "The oracle plays known-good answers, without an agent.", hint="Remove --agent."
-            )
-        return
+def _require_usable_model(plan: Plan, run: RunFolder, arm: Arm) -> SessionSettings:
     options = SessionOptions(
         cwd=run.path,
         client="eval",
@@ -71,6 +73,7 @@ def _require_usable_model(plan: Plan, run: RunFolder, arm: Arm) -> None:
         model=arm.model or None,
         environment=plan.environment,
         effort=arm.effort,
+        max_cost_usd=_lowest_cost_limit(plan),
         data_dir=run.data,
         plugin_dirs=plan.plugin_dirs,
         trusted_once=current_trust_keys(run.path),
@@ -80,7 +83,16 @@ def _require_usable_model(plan: Plan, run: RunFolder, arm: Arm) -> None:
     require_agent(base.config.agent, agent_factories(loaded))
     require_model(base)
     _require_program(base)
-    build_settings(base, build_model_factory(base, loaded))
+    return build_settings(base, build_model_factory(base, loaded))
+
+
+def _lowest_cost_limit(plan: Plan) -> float | None:
+    """Return the cost limit of the run in USD, otherwise the lowest one of its cases; None if there is none."""
+    if plan.budgets.max_cost_usd is not None:
+        return plan.budgets.max_cost_usd
+    cases = load_suite(plan.suite, plan.here).cases
+    limits = (case.budgets.max_cost_usd for case in cases if case.id in plan.cases)
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _require_known_features(plan: Plan, arm: Arm) -> None:

@@ -63,6 +63,11 @@ class ModelInfo(FrozenModel):
     images: bool = False
     fault: str = ""
 
+    @property
+    def has_price(self) -> bool:
+        """True if the cost of a request can be computed."""
+        return self.input_price is not None and self.output_price is not None
+
 
 class Budgets(FrozenModel):
     """Limits of a session, including its delegates. None means no limit.

@@ -29,6 +29,7 @@ from tui_agent.protocol.commands import RecordResult
 from tui_agent.protocol.events.session import SessionEnded, TrajectoryEnd
 from tui_agent.protocol.events.simulation import SimulationMessage, SimulationRole, Viewer
 from tui_agent.protocol.parts import add_cost
+from tui_agent.protocol.settings import SessionSettings
 from tui_agent.simulation.agent_session import AgentAnswer, AgentSession, AgentTurn
 from tui_agent.simulation.job_folder import JobFolder, SimulationResult
 from tui_agent.simulation.mode_settings import AgentOnlySettings, OrchestratedSettings, UserAgentSettings
@@ -63,7 +64,7 @@ _ENDS: dict[str, TrajectoryEnd] = {
 class Simulation:
     """A simulation to run. `options` are those of the agent's session; its workspace is a copy of the case's fixture.
 
-    `report` is called with each new message.
+    `report` is called with each new message, and `on_start` with the settings of the agent's session.
     """
 
     case: Case
@@ -73,6 +74,7 @@ class Simulation:
     profile: str = ""
     user_model: str = ""
     report: Callable[[SimulationMessage], None] = lambda message: None
+    on_start: Callable[[SessionSettings], None] = lambda settings: None
 
 
 async def run_agent_only(simulation: Simulation, settings: AgentOnlySettings) -> "FinishedRun":
@@ -190,6 +192,7 @@ class _Run:
                 )
                 if session.settings is not None:
                     self._agent_model = session.settings.model.profile
+                    self._simulation.on_start(session.settings)
                 self._save_history()
                 end, detail = await self._end_of(act)
                 checker = Checker(base, self._simulation.case, self._folder.path, functions)

@@ -55,6 +55,31 @@ def test_an_unknown_feature_is_refused_before_the_cells_of_the_other_arms(
     assert not (work / "out").exists()
 
 
+def test_a_cost_limit_over_a_model_without_a_known_price_is_told_once_at_the_start(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (work / "half.yaml").write_text("input_price: 3\nanswers: [{text: Done.}]\n")
+    (work / "priced.yaml").write_text("input_price: 3\noutput_price: 9\nanswers: [{text: Done.}]\n")
+    (work / "limited.toml").write_text(CASE + "budgets = { max_cost_usd = 2 }\n")
+    unpriced, priced = (f"scripted:{work / name}" for name in ("half.yaml", "priced.yaml"))
+    words = "tui-agent: The price of half is unknown, so the cost limit of $"
+    for case, options, expected in (
+        (
+            "one.toml",
+            ("--max-cost", "1"),
+            f"{words}1.00 cannot be enforced. To set the price, add input_price",
+        ),
+        ("limited.toml", (), f"{words}2.00 cannot be enforced."),
+        ("one.toml", (), ""),
+    ):
+        models = f"{unpriced},{priced}"
+        matrix = ["eval", "matrix", case, "--model-profiles", models, "--reasoning-efforts", "low,high"]
+        # Without --address, this fails after the checks of the arms and before the first cell.
+        assert main([*matrix, "--out", f"out-{case}", "--address", "x:1", *options]) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 1 + bool(expected) and lines[0].startswith(expected), lines
+
+
 def test_a_resumed_run_takes_no_option_of_its_plan(capsys: pytest.CaptureFixture[str]) -> None:
     for words, option in (
         (("-m", "demo"), "--model"),

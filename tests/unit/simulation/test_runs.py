@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tui_agent.cli.main import main
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
 from tui_agent.evals.case import Case
@@ -234,6 +235,19 @@ async def test_a_model_plays_perception_memory_and_progress(tmp_path: Path) -> N
         "You wanted to stop, but the task is not done: more of it comes to your mind.",
         "- bye.txt says bye.",
     ]
+
+
+def test_a_cost_limit_over_a_model_without_a_known_price_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "task.md").write_text("Do it.")
+    (tmp_path / "env").mkdir()
+    model = script(tmp_path / "agent.yaml", [{"text": "Done."}])
+    words = ["sim", "run", "--mode", "agent-only", "--task", str(tmp_path / "task.md"), "-m", model]
+    words += ["--env", str(tmp_path / "env"), "--test", "false", "--jobs", str(tmp_path / "jobs")]
+    assert main([*words, "--data-dir", str(tmp_path / "data"), "--max-cost", "1"]) == 1
+    told = "tui-agent: The price of agent is unknown, so the cost limit of $1.00 cannot be enforced."
+    assert capsys.readouterr().err.startswith(told)
 
 
 async def test_a_model_that_does_not_exist_is_refused_and_leaves_no_folder(tmp_path: Path) -> None:

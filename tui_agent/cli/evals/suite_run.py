@@ -18,6 +18,7 @@ from tui_agent.cli.evals.report import print_sections
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import EFFORTS, POLICIES, Verbs, count
 from tui_agent.cli.output import escape_control, say, say_json, warn
+from tui_agent.cli.run.command import warn_of_cost
 from tui_agent.errors import ConfigError, SessionLocked, UsageError
 from tui_agent.evals.arms import ABLATIONS, ablation_arms, matrix_arms, single_arm
 from tui_agent.evals.case import Case, Suite
@@ -246,7 +247,7 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
     else:
         plan = _make_plan(arguments, make_arms())
         folder = RunFolder(arguments.out or _default_folder(plan.suite_name))
-    require_runnable(plan, folder, is_local=arguments.engine == "local")
+    warn_of_cost(require_runnable(plan, folder, is_local=arguments.engine == "local"))
     with _open_folder(folder, plan):
         if not arguments.detach:
             with _open_engine(arguments, plan) as run_attempt:

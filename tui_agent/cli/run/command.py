@@ -7,7 +7,7 @@ failed, is printed only once.
 import argparse
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
@@ -202,7 +202,7 @@ async def run_one_turn(
 
     async def run_in(session: LocalSession) -> Outcome:
         if session.settings is not None:
-            warn_of_cost(session.settings)
+            warn_of_cost((session.settings,))
             warn_unconfined(session.settings, session.sandbox)
         async with anyio.create_task_group() as group:
             group.start_soon(interrupt_on_signal, session)
@@ -259,12 +259,15 @@ def print_record(file: TextIO, record: Record) -> None:
     print(record_json(record), file=file, flush=True)
 
 
-def warn_of_cost(settings: SessionSettings) -> None:
-    """Warn on standard error if `--max-cost` has no effect because the price is unknown."""
-    words = unknown_price_warning(
-        settings.model.model, settings.model.input_price, settings.budgets.max_cost_usd
+def warn_of_cost(sessions: Iterable[SessionSettings]) -> None:
+    """Warn on standard error about each model whose unknown price makes a cost limit ineffective."""
+    warnings = (
+        unknown_price_warning(
+            settings.model.model, settings.budgets.max_cost_usd, has_price=settings.model.has_price
+        )
+        for settings in sessions
     )
-    if words:
+    for words in filter(None, dict.fromkeys(warnings)):
         warn(f"{words} To set the price, add input_price and output_price to its profile.")
 
 

@@ -14,6 +14,7 @@ import anyio
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import POLICIES, Parser, Verbs, session_options
 from tui_agent.cli.output import escape_control, say, say_json, shorten, table, warn
+from tui_agent.cli.run.command import warn_of_cost
 from tui_agent.config.paths import find_paths
 from tui_agent.errors import UsageError
 from tui_agent.folds.session_history import seen_text
@@ -115,6 +116,7 @@ def run_simulation(arguments: argparse.Namespace) -> int:
         profile=choose_profile(profiles, arguments.profile),
         user_model=arguments.user_model,
         report=partial(_print_message, as_json=arguments.json),
+        on_start=lambda settings: warn_of_cost((settings,)),
     )
     if isinstance(settings, OrchestratedSettings):
         if arguments.orchestrator:

@@ -58,9 +58,9 @@ FAILURE_LABELS: Final[dict[str, str]] = {
 """Labels for the causes of failures, which are the keys of `MetricsView.failures`."""
 
 
-def unknown_price_warning(model: str, price: float | None, limit_usd: float | None) -> str:
+def unknown_price_warning(model: str, limit_usd: float | None, *, has_price: bool) -> str:
     """Return a warning if a cost limit cannot be enforced because the model's price is unknown. Otherwise return ""."""
-    if limit_usd is None or price is not None or not model:
+    if limit_usd is None or has_price or not model:
         return ""
     return f"The price of {model} is unknown, so the cost limit of {format_cost(limit_usd, digits=2)} cannot be enforced."
 

@@ -141,13 +141,14 @@ def count_unknown(draft: Draft, record: UnknownEvent) -> None:
 @NOTICE_HANDLERS.on(SessionStarted)
 def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> None:
     model = payload.settings.model
-    draft.price = (model.model, model.input_price)
+    draft.price = (model.model, model.has_price)
     draft.cost_limit = payload.settings.budgets.max_cost_usd
     _warn_of_unknown_price(draft, ev)
 
 
 def _warn_of_unknown_price(draft: Draft, ev: Envelope) -> None:
-    warning = unknown_price_warning(*draft.price, draft.cost_limit)
+    model, has_price = draft.price
+    warning = unknown_price_warning(model, draft.cost_limit, has_price=has_price)
     if warning:
         draft.add_notice(ev, "settings", "warning", (warning, _SET_PRICE))
 
@@ -156,9 +157,9 @@ def _update_cost_settings(draft: Draft, ev: Envelope, payload: SettingsChanged) 
     """Store a new model price or cost limit. Warn if the limit cannot be enforced."""
     match payload.key, payload.value:
         case "model", dict() as model:
-            price = model.get("input_price")
-            known = float(price) if isinstance(price, int | float) else None
-            draft.price = (str(model.get("model", "")), known)
+            prices = (model.get("input_price"), model.get("output_price"))
+            has_price = all(isinstance(price, int | float) for price in prices)
+            draft.price = (str(model.get("model", "")), has_price)
         case "budgets", dict() as budgets:
             limit = budgets.get("max_cost_usd")
             draft.cost_limit = float(limit) if isinstance(limit, int | float) else None

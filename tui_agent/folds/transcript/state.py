@@ -97,8 +97,8 @@ class Draft:
         """The reason of a move that restores only files, until the event with the files' names."""
         self.kept: tuple[frozenset[str], bool] = frozenset(), False
         """The files and generated folders that the newest restore kept, and True if a redo caused that restore."""
-        self.price: tuple[str, float | None] = ("", None)
-        """The model's name, and its input price (None if unknown)."""
+        self.price = ("", False)
+        """The model's name, and True if its price is known."""
         self.cost_limit: float | None = None
         self.unknown_notices: dict[bool, tuple[int, int]] = {}
         """The notices about unknown events: (index, number of events).

@@ -173,7 +173,7 @@ def limit_cost(context: AppContext, argument: str) -> None:
     settings = context.state.settings
     budgets = settings.budgets if settings else Budgets()
     context.submit(SetBudgets(budgets=budgets.model_copy(update={"max_cost_usd": amount})))
-    if settings and settings.model.model and settings.model.input_price is None:
+    if settings and settings.model.model and not settings.model.has_price:
         return  # The transcript says that the limit cannot be enforced.
     context.app.say(f"Cost limit set: the session stops at {format_cost(amount, digits=2)}.", "done")
 
