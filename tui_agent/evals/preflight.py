@@ -11,11 +11,13 @@ import anyio
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.trust import current_trust_keys
+from tui_agent.context.skills import GUIDE
 from tui_agent.engine.agent_programs.program_agent import PROGRAMS
 from tui_agent.errors import ConfigError
 from tui_agent.evals.arms import ABLATIONS
 from tui_agent.evals.plan import ORACLE, Arm, Plan, RunFolder
 from tui_agent.evals.suites import load_suite
+from tui_agent.evals.workspace import create_workspace
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.protocol.unicode_text import list_first
@@ -96,19 +98,20 @@ def _lowest_cost_limit(plan: Plan) -> float | None:
 
 
 def _require_known_features(plan: Plan, arm: Arm) -> None:
-    """Raise `ConfigError` if an arm turns off a section, tool or prompt part that does not exist.
+    """Raise `ConfigError` if an arm turns off a section, tool, prompt part or skill that does not exist.
 
-    The names of skills are checked in each cell, because a case's fixture may have skills.
+    A skill exists if the user, a plugin or the fixture of one of the cases has it.
     """
-    without = tuple(name for name in arm.without if not name.startswith("skill:"))
     with TemporaryDirectory() as folder:
+        if any(name.startswith("skill:") for name in arm.without):
+            _copy_skills(plan, Path(folder))
         options = SessionOptions(
             cwd=Path(folder),
             client="eval",
             agent="default",
             model="demo",
             environment=LOCAL_ENVIRONMENT,
-            without=without,
+            without=arm.without,
             context_mode=arm.context_mode,
             data_dir=Path(folder) / "data",
             plugin_dirs=plan.plugin_dirs,
@@ -116,6 +119,17 @@ def _require_known_features(plan: Plan, arm: Arm) -> None:
             trusted_once=current_trust_keys(Path(folder)),
         )
         anyio.run(_open_and_close, options)
+
+
+def _copy_skills(plan: Plan, target: Path) -> None:
+    """Copy the folder of each skill in the cases' fixtures to the same place in `target`."""
+    for case in load_suite(plan.suite, plan.here).cases:
+        with TemporaryDirectory() as folder:
+            if case.id in plan.cases:
+                create_workspace(case, Path(folder, "repo"))
+            for guide in Path(folder).glob(f"repo/**/{GUIDE}"):
+                place = target / guide.parent.relative_to(Path(folder, "repo"))
+                shutil.copytree(guide.parent, place, symlinks=True, dirs_exist_ok=True)
 
 
 async def _open_and_close(options: SessionOptions) -> None:

@@ -4,6 +4,7 @@ Invariant: the names are recorded in `session.started` and apply to the whole se
 """
 
 from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 
 from tui_agent.engine.loop import POLICY_RETRY
 from tui_agent.errors import ConfigError
@@ -40,9 +41,13 @@ class Ablation:
         """Raise `ConfigError` if a feature to turn off, or one of the `allowed` tools, does not exist."""
         unknown = sorted(self._without - self._known)
         if unknown:
-            kind = unknown[0].partition(":")[0]
+            kind, _, name = unknown[0].partition(":")
             known = sorted(name for name in self._known if name.startswith(f"{kind}:"))
-            raise ConfigError(f"There is no {unknown[0]!r}.", hint=f"Known: {', '.join(known) or 'none'}.")
+            near = get_close_matches(name, [name.partition(":")[2] for name in known], n=2)
+            meant = f"Did you mean {' or '.join(f'{kind}:{name}' for name in near)}? " if near else ""
+            raise ConfigError(
+                f"There is no {unknown[0]!r}.", hint=f"{meant}Known: {', '.join(known) or 'none'}."
+            )
         missing = sorted(name for name in allowed or () if name not in tools and not name.startswith("mcp_"))
         if missing:
             raise ConfigError(

@@ -44,7 +44,27 @@ def test_a_run_that_cannot_work_is_refused_before_its_first_cell(
     assert not (work / "out").exists()
 
 
-@rows("name", ["tool:nosuch", "section:nosuch", "prompt:nosuch"])
+def test_a_skill_of_a_case_can_be_turned_off_and_another_one_is_refused_with_similar_names(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guide = "---\\nname: deploying\\ndescription: How to deploy.\\n---\\nRun it."
+    (work / "skilled.toml").write_text(f'{CASE}[files]\n".tui_agent/skills/deploying/SKILL.md" = "{guide}"\n')
+    words = ["eval", "ablate", "skilled.toml", "-m", "demo", "--out", "out", "--address", "x:1"]
+    # Without --engine ray, the address is refused after these checks and before the first cell.
+    for name, expected in (
+        ("skill:deploying", "--address needs --engine ray."),
+        (
+            "skill:deployin",
+            "There is no 'skill:deployin'. Did you mean skill:deploying? Known: skill:deploying.",
+        ),
+        ("skill:xyz", "There is no 'skill:xyz'. Known: skill:deploying."),
+        ("tool:grpe", "There is no 'tool:grpe'. Did you mean tool:grep? Known: "),
+    ):
+        assert main([*words, "--without", name]) == 2
+        assert capsys.readouterr().err.startswith(f"tui-agent: {expected}"), name
+
+
+@rows("name", ["tool:nosuch", "section:nosuch", "prompt:nosuch", "skill:nosuch"])
 def test_an_unknown_feature_is_refused_before_the_cells_of_the_other_arms(
     work: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
@@ -74,7 +94,7 @@ def test_a_cost_limit_over_a_model_without_a_known_price_is_told_once_at_the_sta
     ):
         models = f"{unpriced},{priced}"
         matrix = ["eval", "matrix", case, "--model-profiles", models, "--reasoning-efforts", "low,high"]
-        # Without --address, this fails after the checks of the arms and before the first cell.
+        # Without --engine ray, the address is refused after these checks and before the first cell.
         assert main([*matrix, "--out", f"out-{case}", "--address", "x:1", *options]) == 2
         lines = capsys.readouterr().err.splitlines()
         assert len(lines) == 1 + bool(expected) and lines[0].startswith(expected), lines
