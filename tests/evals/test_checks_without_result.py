@@ -45,3 +45,20 @@ async def test_a_command_that_could_not_run_gives_no_result(
     else:
         assert (tested.failure, tested.detail) == ("tool", "the tests failed")
         assert (verified.failure, verified.detail) == ("tool", "the verifier failed")
+
+
+async def test_a_test_that_hangs_only_after_the_agent_acted_has_failed(tmp_path: Path) -> None:
+    for command, failure, status, detail in (
+        ("grep -q nosuch run.sh && sleep 60", "tool", 124, "the tests failed"),
+        ("sleep 60", "environment", None, "the test command was stopped after 1 s"),
+    ):
+        result = await run(
+            tmp_path / failure,
+            ORACLE,
+            evaluate="end",
+            test_command=command,
+            test_paths=[],
+            test_timeout_seconds=1.0,
+        )
+        assert (result.failure, result.returncode, result.detail) == (failure, status, detail)
+        assert result.test_output == "was stopped after 1 s"

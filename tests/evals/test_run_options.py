@@ -13,6 +13,7 @@ from tests.features.test_environments import PLUGIN
 from tests.stubs.cells import stored_run
 from tests.unit.plugin_host.test_plugin_loading import write
 from tui_agent.cli.main import main
+from tui_agent.errors import ConfigError
 from tui_agent.evals.cell import run_cell
 from tui_agent.evals.plan import LOCK_FILE, ORACLE, Arm, Cell, Plan, RunFolder
 from tui_agent.evals.suites import load_suite
@@ -79,10 +80,9 @@ HARBOR = {
 }
 
 
-def test_a_harbor_task_is_verified_at_its_own_paths_and_its_figures_are_those_of_the_log(
-    tmp_path: Path,
-) -> None:
-    for name, text in HARBOR.items():
+def run_harbor(tmp_path: Path, **changes: str) -> tuple[RunFolder, Cell]:
+    """Run the task `HARBOR`, with the test script changed to `script`, by an oracle that writes a 1 to `a`."""
+    for name, text in (HARBOR | {"tests/test.sh": changes.get("script", HARBOR["tests/test.sh"])}).items():
         file = tmp_path / "task" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -90,8 +90,36 @@ def test_a_harbor_task_is_verified_at_its_own_paths_and_its_figures_are_those_of
     case = load_task_folder(tmp_path / "task").model_copy(update={"oracle": oracle, "policy": "bypass"})
     run, cell = RunFolder(tmp_path / "out"), Cell(case=case.id, arm=ORACLE)
     arms = (Arm(name=ORACLE, model=ORACLE),)
-    plan = Plan(suite="task", suite_name="task", here=tmp_path, arms=arms, cases=(case.id,))
+    plan = Plan(
+        suite="task",
+        suite_name="task",
+        here=tmp_path,
+        arms=arms,
+        cases=(case.id,),
+        test_timeout_seconds=float(changes.get("seconds", "60")),
+    )
     run.save_result(cell, anyio.run(run_cell, plan, run, case, cell))
+    return run, cell
+
+
+def test_a_harbor_task_whose_tests_pass_before_the_agent_acts_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="task: its tests pass before the agent acts"):
+        run_harbor(tmp_path, script="echo 1 > /logs/verifier/reward.txt")
+    assert not (tmp_path / "out" / "data").exists()
+
+
+def test_a_harbor_test_that_hangs_only_after_the_agent_acted_has_failed(tmp_path: Path) -> None:
+    for script, failure in (("grep 1 a && sleep 60", "tool"), ("sleep 60", "verifier")):
+        run, cell = run_harbor(tmp_path, script=script, seconds="1")
+        result = run.load_result(cell)
+        assert result is not None and (result.failure, result.passed) == (failure, False)
+        assert "was stopped after 1 s" in result.test_output
+
+
+def test_a_harbor_task_is_verified_at_its_own_paths_and_its_figures_are_those_of_the_log(
+    tmp_path: Path,
+) -> None:
+    run, cell = run_harbor(tmp_path)
     result = json.loads(run.result_file(cell).read_text())
     assert (result["success"], result["returncode"]) == (1, 0)
     assert result["test_output"].split() == ["/data/in", "1"]

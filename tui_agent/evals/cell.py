@@ -160,10 +160,7 @@ class _Trial:
 
         The tests of a frozen session are allowed to pass.
         """
-        if not self._case.test_command or self._case.recording:
-            return
-        tests = await self.checker.run_tests(self._workspace)
-        if all(test.exit_code == 0 for test in tests):
+        if not self._case.recording and await self.checker.check_fixture(self._workspace):
             raise ConfigError(
                 f"{self._case.id}: its tests pass before the agent acts, so they prove nothing.",
                 hint="Correct the case's fixture or its test_command.",

@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import signal
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from tui_agent.config.small_files import read_regular
@@ -24,6 +24,9 @@ MAX_OUTPUT_BYTES = 200_000
 MAX_FAULT_CHARS = 300
 MAX_REWARD_BYTES = 65_536
 MAX_REWARD_CHARS = 40
+HARBOR_COMMAND = "bash /tests/test.sh"
+HANG_STATUS = 124
+"""Exit status, as of `timeout`, of a test command that hangs only after the agent has acted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +58,20 @@ _OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
 """Signals from outside a program, for example because memory ran out. A crash, such as SIGSEGV, is its own result."""
 
 
-async def run_tests(case: Case, env: Environment) -> tuple[TestFinished, ...]:
-    """Run the case's test command in the environment's folder, once for each test path of the case."""
-    return tuple([await _run_test(command, case, env) for command in case.test_commands])
+async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -> tuple[TestFinished, ...]:
+    """Run the case's test command in the environment's folder, once for each test path of the case.
+
+    If a command in `ended`, which ended before the agent acted, reaches its time limit, it has failed.
+    """
+    return tuple([await _run_test(command, case, env, ended) for command in case.test_commands])
 
 
-async def _run_test(command: str, case: Case, env: Environment) -> TestFinished:
+async def _run_test(command: str, case: Case, env: Environment, ended: Collection[str]) -> TestFinished:
     result = await _run(env, command, case.test_timeout_seconds, {}, unsandboxed=False)
     output = _text(result)
     fault = _describe_failure(result, case.test_timeout_seconds) or _describe_lost_verdict(result, env)
     failures = () if result.exit_code == 0 else (fault or output[-2_000:],)
+    status = HANG_STATUS if _hangs_now(result, command, ended) else None if fault else result.exit_code
     passed, failed = count_tests(output)
     return TestFinished(
         framework="",
@@ -72,34 +79,44 @@ async def _run_test(command: str, case: Case, env: Environment) -> TestFinished:
         passed=passed,
         failed=failed,
         skipped=-1,
-        exit_code=None if fault else result.exit_code,
+        exit_code=status,
         failures=failures,
     )
 
 
-async def run_harbor_tests(case: Case, env: Environment, logs: Path) -> tuple[TestFinished, VerifierFinished]:
-    """Run `bash /tests/test.sh` of a task folder in its working directory, and read the reward file in `logs`."""
+def _hangs_now(result: ExecResult, command: str, ended: Collection[str]) -> bool:
+    return result.outcome == "timeout" and command in ended
+
+
+async def run_harbor_tests(
+    case: Case, env: Environment, logs: Path, ended: Collection[str] = ()
+) -> tuple[TestFinished, VerifierFinished]:
+    """Run `bash /tests/test.sh` of a task folder in its working directory, and read the reward file in `logs`.
+
+    About `ended`, see `run_tests`.
+    """
     assert case.harbor is not None
     rewards = logs / "verifier"
     rewards.mkdir(parents=True, exist_ok=True)
     tests = case.folder / case.harbor.tests
-    script = f"cd {shlex.quote(case.harbor.work_dir)} && bash /tests/test.sh"
+    script = f"cd {shlex.quote(case.harbor.work_dir)} && {HARBOR_COMMAND}"
     if env.name == LOCAL_ENVIRONMENT:
         script = container_command(Path(env.root), tests, logs, case.harbor.work_dir)
     result = await _run(env, script, case.test_timeout_seconds, {"VERIFIER_LOGS_DIR": "/logs/verifier"})
     fault = _describe_failure(result, case.test_timeout_seconds)
-    reward, reason = read_reward(rewards)
+    reward, reason = (0.0, fault) if fault else read_reward(rewards)
+    hangs_now = _hangs_now(result, HARBOR_COMMAND, ended)
     test = TestFinished(
         framework="",
-        command="bash /tests/test.sh",
+        command=HARBOR_COMMAND,
         passed=-1,
         failed=-1,
         skipped=-1,
-        exit_code=result.exit_code,
-        failures=() if reward >= 1 else (_text(result)[-2_000:],),
+        exit_code=HANG_STATUS if hangs_now else result.exit_code,
+        failures=() if reward >= 1 else (f"{_text(result)[-2_000:]}{fault}",),
     )
     return test, VerifierFinished(
-        verifier="/tests/test.sh", reward=reward, output=_text(result), fault=fault or reason
+        verifier="/tests/test.sh", reward=reward, output=_text(result), fault="" if hangs_now else reason
     )
 
 

@@ -25,6 +25,7 @@ from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 CHECKED = "checked"
+FIXTURE_CHECK = "fixture-checked"
 LOGS = "logs"
 
 
@@ -82,6 +83,8 @@ class Checker:
         self._functions = functions
         self.image: CaseImage | None = None
         """The image in whose containers tests and verifier commands run; None if they run on this machine."""
+        self.ended: frozenset[str] = frozenset()
+        """The test commands that ended by themselves before the agent acted."""
 
     async def check(
         self, workspace: Path, session: Path, used_tools: Mapping[str, int], name: str = CHECKED
@@ -94,15 +97,7 @@ class Checker:
         tests: tuple[TestFinished, ...] = ()
         verifier: VerifierFinished | None = None
         try:
-            if case.harbor is not None:
-                logs = self._folder / (LOGS if name == CHECKED else f"{name}/{LOGS}")
-                logs.mkdir(parents=True, exist_ok=True)
-                mounts = {case.folder / case.harbor.tests: "/tests,readonly", logs: "/logs"}
-                async with self.copy(workspace, name, mounts) as env:
-                    test, verifier = await run_harbor_tests(case, env, logs)
-                    tests = (test,)
-            elif case.test_command:
-                tests = await self.run_tests(workspace, name)
+            tests, verifier = await self._run_tests(workspace, name)
             if case.verifier is not None:
                 verifier = await self._verify(workspace, session, name)
             if case.expected is not None and (verifier is None or verifier.reward >= 1):
@@ -113,10 +108,34 @@ class Checker:
             shutil.rmtree(self._folder / name, ignore_errors=True)
         return _with_fault(CheckResults(tests, verifier, decides_by_reward=case.harbor is not None))
 
-    async def run_tests(self, workspace: Path, name: str = CHECKED) -> tuple[TestFinished, ...]:
-        """Run the case's tests on a copy of a folder. Raises `OSError` if the folder cannot be copied."""
-        async with self.copy(workspace, name) as env:
-            return await run_tests(self._case, env)
+    async def check_fixture(self, workspace: Path) -> bool:
+        """Return True if the case's tests pass before the agent acts, and remember which of them ended.
+
+        Raises `OSError` if the workspace cannot be copied.
+        """
+        try:
+            tests, verifier = await self._run_tests(workspace, FIXTURE_CHECK)
+        finally:
+            shutil.rmtree(self._folder / FIXTURE_CHECK, ignore_errors=True)
+        self.ended = frozenset(test.command for test in tests if test.exit_code is not None)
+        results = CheckResults(tests, verifier, decides_by_reward=self._case.harbor is not None)
+        return bool(tests) and results.passed
+
+    async def _run_tests(
+        self, workspace: Path, name: str
+    ) -> tuple[tuple[TestFinished, ...], VerifierFinished | None]:
+        case = self._case
+        if case.harbor is None:
+            if not case.test_command:
+                return (), None
+            async with self.copy(workspace, name) as env:
+                return await run_tests(case, env, self.ended), None
+        logs = self._folder / (LOGS if name == CHECKED else f"{name}/{LOGS}")
+        logs.mkdir(parents=True, exist_ok=True)
+        mounts = {case.folder / case.harbor.tests: "/tests,readonly", logs: "/logs"}
+        async with self.copy(workspace, name, mounts) as env:
+            test, verifier = await run_harbor_tests(case, env, logs, self.ended)
+            return (test,), verifier
 
     def copy(
         self, workspace: Path, name: str, mounts: Mapping[Path, str] = MappingProxyType({})
