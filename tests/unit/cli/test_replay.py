@@ -14,6 +14,7 @@ from tests.stubs.state_json import state_from_json
 from tui_agent.cli.main import main
 from tui_agent.cli.replay.command import views_to_json
 from tui_agent.folds.base import fold
+from tui_agent.folds.comparison.files import LineCounter
 from tui_agent.folds.replay_cursor import views_at
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.store.writer_lock import WriterLock
@@ -53,7 +54,9 @@ def test_the_final_state_is_the_live_one(call: Call) -> None:
 def test_every_view_is_printed_as_it_was_at_the_event(call: Call) -> None:
     _, out, _ = call(NAME, "--to", "120", "--headless")
     said = json.loads(out)
-    wanted = json.loads(json.dumps(views_to_json(views_at(golden("night_shift"), 120))))
+    wanted = json.loads(
+        json.dumps(views_to_json(views_at(golden("night_shift"), 120), LineCounter(lambda _: None)))
+    )
     assert said["seq"] == 120 and {name: said[name] for name in wanted} == wanted
     assert {"user", "tool", "answer"} <= {entry["type"] for entry in said["transcript"]}
     assert len(said["trace"]["spans"]) > 3 and said["context"]["used"] > 0

@@ -1,5 +1,6 @@
 """What is printed of a session before it is opened."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from tests.stubs.store import said, store
 from tests.stubs.story import file_changed
 from tui_agent.cli.main import main
+from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.session import ForkChange, SessionHeadMoved, SessionStarted
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
@@ -51,11 +53,20 @@ def test_what_waits_and_what_was_left_is_said_in_words(tmp_path: Path, shown: Ca
     assert "{" not in out and "[" not in out
 
 
-def test_a_file_that_changed_twice_is_compared(tmp_path: Path, shown: Callable[[], str]) -> None:
+def test_a_file_that_changed_twice_is_compared(
+    tmp_path: Path, shown: Callable[[], str], capsys: pytest.CaptureFixture[str]
+) -> None:
     log = store(tmp_path).create("ses_a")
     one, two = (log.blobs.put_bytes(text) for text in (b"a\n", b"b\n"))
     log.append(said("one"))
     log.append(file_changed(after=one, added=1, removed=0))
     log.append(file_changed(before=one, after=two, added=1))
+    log.append(CheckpointTaken(commit="0" * 40, part=1, paths=("a",), author="agent"))
     log.close()
     assert "\nFiles\n  +1 -0  a\n" in shown()
+    assert main(["sessions", "checkpoints", "ses_a", "--data-dir", str(tmp_path)]) == 0
+    assert "agent   +1 -0  a\n" in capsys.readouterr().out
+    assert main(["replay", "ses_a", "--headless", "--data-dir", str(tmp_path)]) == 0
+    files = json.loads(capsys.readouterr().out)["files"]
+    (file,) = files["files"]
+    assert (files["added"], files["removed"], file["added"], file["removed"]) == (1, 0, 1, 0)

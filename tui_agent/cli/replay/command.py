@@ -7,7 +7,7 @@ pane at an event is printed as one JSON object.
 import argparse
 import gc
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,12 +20,14 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import GROUPS, RECORDING_HELP, amount
 from tui_agent.cli.output import escape_control, say, say_json, shorten
 from tui_agent.errors import UsageError
+from tui_agent.folds.comparison.files import LineCounter
 from tui_agent.folds.replay_cursor import views_at
 from tui_agent.folds.session.state_json import state_to_json
 from tui_agent.folds.views import Views
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import read_records
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def print_views(folder: Path, records: Sequence[Record], seq: int) -> int:
     """Print the content of all panes of the app at event `seq` as one JSON object."""
-    views = views_to_json(views_at(records, seq))
+    views = views_to_json(views_at(records, seq), LineCounter(open_blobs(folder).find))
     say_json({"session": folder.name, "path": str(folder), "events": len(records), **views})
     return 0
 
@@ -109,8 +111,8 @@ def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
     return wanted
 
 
-def views_to_json(views: Views) -> JsonMap:
-    """Return the content of the app's panes by name, as JSON data.
+def views_to_json(views: Views, lines: LineCounter) -> JsonMap:
+    """Return the content of the app's panes by name, as JSON data. `lines` counts the lines of the changed files.
 
     `seq`, `at` and `kind` describe the newest event. `transcript` is a list of entries, each with its `type`.
     """
@@ -118,6 +120,9 @@ def views_to_json(views: Views) -> JsonMap:
         {"type": type(entry).__name__.removesuffix("Entry").lower(), **to_jsonable_python(entry)}
         for entry in views.transcript.view().entries
     ]
+    files = views.files.view()
+    changed = lines.count_all(files.files)
+    added, removed = lines.sum_files(changed)
     return {
         "seq": views.seq,
         "at": views.last_event_time,
@@ -127,7 +132,7 @@ def views_to_json(views: Views) -> JsonMap:
         "todo": to_jsonable_python(views.todo.view()),
         "trace": to_jsonable_python(views.trace.view()),
         "context": to_jsonable_python(views.meter.view()),
-        "files": to_jsonable_python(views.files.view()),
+        "files": to_jsonable_python(replace(files, files=changed, added=added, removed=removed)),
         "agents": to_jsonable_python(views.agents.view()),
         "metrics": to_jsonable_python(views.metrics.view()),
         "approvals": to_jsonable_python(views.approvals.view()),

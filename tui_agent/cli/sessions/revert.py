@@ -20,11 +20,12 @@ from tui_agent.cli.output import say, say_json, say_json_lines, table, warn
 from tui_agent.cli.sessions.revert_output import RevertResult, as_json, print_plan, print_result
 from tui_agent.errors import UsageError
 from tui_agent.folds.base import fold
+from tui_agent.folds.comparison.files import LineCounter
 from tui_agent.folds.session.checkpoints import Checkpoint, Checkpoints
 from tui_agent.protocol.commands import Revert
 from tui_agent.protocol.events.files import CheckpointPlanned
 from tui_agent.session.fork_workspace import load_state
-from tui_agent.store.lineage import has_event
+from tui_agent.store.lineage import has_event, open_blobs
 from tui_agent.store.log_reader import iterate_records
 from tui_agent.units import format_time
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
@@ -139,7 +140,12 @@ def _preview(arguments: argparse.Namespace, session: str, base: StartupContext) 
 def show_checkpoints(arguments: argparse.Namespace) -> int:
     """Print a line for each checkpoint of a session, oldest first."""
     store = load_context(arguments).store
-    taken = fold(Checkpoints(), iterate_records(store.find(arguments.id)))
+    folder = store.find(arguments.id)
+    lines = LineCounter(open_blobs(folder).find)
+    taken = [
+        replace(checkpoint, files=lines.count_all(checkpoint.files))
+        for checkpoint in fold(Checkpoints(), iterate_records(folder))
+    ]
     if arguments.json:
         say_json_lines(map(asdict, taken))
     elif taken:

@@ -4,7 +4,8 @@ Invariant: `added` and `removed` count the lines in `hunks`. A change that was r
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Final, TypeVar
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import fold
@@ -17,6 +18,7 @@ from tui_agent.protocol.events.files import FileChanged
 
 MAX_DIFF_BYTES: Final = 1_000_000
 """Maximum size in bytes of contents that are compared line by line."""
+FileT = TypeVar("FileT", ChangedFile, PathChange)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ def net_file_changes(
 
 
 def compare_contents(
-    file: ChangedFile, text: Callable[[str], bytes | None], clean: Callable[[str], str] = str
+    file: ChangedFile | PathChange, text: Callable[[str], bytes | None], clean: Callable[[str], str] = str
 ) -> NetFileChange:
     """Return the net change of a file. If its contents cannot be compared, return the sums of its changes."""
     diff, note = diff_contents(file, text, clean)
@@ -70,7 +72,7 @@ class LineCounter:
         self._text = text
         self._counts: dict[tuple[str | None, str | None], tuple[int, int]] = {}
 
-    def count(self, file: ChangedFile) -> tuple[int, int]:
+    def count(self, file: ChangedFile | PathChange) -> tuple[int, int]:
         """Return the numbers of added and removed lines."""
         if file.changes < 2:
             return file.added, file.removed
@@ -79,6 +81,14 @@ class LineCounter:
             change = compare_contents(file, self._text)
             self._counts[contents] = change.added, change.removed
         return self._counts[contents]
+
+    def count_all(self, files: Iterable[FileT]) -> tuple[FileT, ...]:
+        """Return the files with the line counts of their net changes."""
+        counted = []
+        for file in files:
+            added, removed = self.count(file)
+            counted.append(replace(file, added=added, removed=removed))
+        return tuple(counted)
 
     def sum_files(self, files: Iterable[ChangedFile]) -> tuple[int, int]:
         """Return the numbers of added and removed lines of all files."""

@@ -27,6 +27,7 @@ class PathChange:
     after: str | None = None
     disk_sha256_before: str | None = None
     disk_sha256_after: str | None = None
+    changes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,7 @@ class Checkpoints:
             removed=known.removed + change.removed,
             after=change.after,
             disk_sha256_after=change.disk_sha256_after,
+            changes=known.changes + 1,
         )
 
     def _add(
