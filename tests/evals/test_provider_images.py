@@ -1,14 +1,17 @@
 """Images of cases that a provider builds: the agent's commands and the tests run in its sandboxes."""
 
+import subprocess
 from pathlib import Path
 
 import anyio
 import pytest
 
 from tests.stubs.remote_machines import e2b_server, separate_machine
+from tui_agent.evals.case import Case
 from tui_agent.evals.cell import run_cell
 from tui_agent.evals.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
 from tui_agent.evals.suites import load_suite
+from tui_agent.evals.task_folder import load_task_folder
 
 CASE = """\
 prompt = "Copy the machine's text."
@@ -23,11 +26,51 @@ text = "Done."
 """
 
 
-def run(folder: Path) -> CellResult:
-    (case,) = load_suite("case.toml", folder).cases
+def run(folder: Path, case: Case) -> CellResult:
     arms, cell = (Arm(name=ORACLE, model=ORACLE),), Cell(case=case.id, arm=ORACLE)
     plan = Plan(suite="s", suite_name="s", here=folder, arms=arms, cases=(case.id,), environment="e2b")
     return anyio.run(run_cell, plan, RunFolder(folder / "out"), case, cell)
+
+
+TASK = {
+    "task.toml": "[verifier]\ntimeout_sec = 60\n",
+    "instruction.md": "Copy the machine's text.",
+    "environment/Dockerfile": "FROM python:3.12\nWORKDIR /app\n",
+    "tests/test.sh": "pwd -P; ls /tests; touch /tests/mine; grep 1 out && echo 1 > /logs/verifier/reward.txt\n",
+}
+
+
+@pytest.mark.slow
+def test_a_harbor_task_runs_in_the_folders_of_its_image_in_e2b(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("out", "store"):
+        (tmp_path / name).mkdir()
+    for name, text in TASK.items():
+        (tmp_path / "task" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "task" / name).write_text(text)
+    (tmp_path / "case.toml").write_text(CASE.replace('environment = { dockerfile = "image/Dockerfile" }', ""))
+    oracle = load_suite("case.toml", tmp_path).cases[0].oracle
+    command = {"command": "cat only-there > out"}
+    with (
+        separate_machine(tmp_path / "store", tmp_path / "out") as machine,
+        e2b_server(machine, []) as server,
+    ):
+        subprocess.run([*machine, "sh", "-c", "mkdir /app && echo 1 > /app/only-there"], check=True)
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setenv("E2B_API_KEY", "e2b_" + "0" * 40)
+        monkeypatch.setenv("E2B_API_URL", address)
+        monkeypatch.setenv("E2B_SANDBOX_URL", address)
+        call = oracle[0].calls[0].model_copy(update={"arguments": command})
+        answers = (oracle[0].model_copy(update={"calls": (call,)}), *oracle[1:])
+        case = load_task_folder(tmp_path / "task").model_copy(update={"oracle": answers, "policy": "bypass"})
+        result = run(tmp_path, case)
+    assert result.passed, (result.detail, result.test_output)
+    assert result.verify == {"reward": 1.0, "fault": ""}
+    repo = tmp_path / "out" / "cells" / case.id / f"{ORACLE}-1" / "repo"
+    assert sorted(path.name for path in repo.iterdir()) == ["only-there", "out"]
+    assert [path.name for path in (tmp_path / "task" / "tests").iterdir()] == ["test.sh"]
 
 
 @pytest.mark.slow
@@ -52,7 +95,7 @@ def test_commands_and_tests_run_in_a_template_that_e2b_builds(
         monkeypatch.setenv("E2B_API_KEY", "e2b_" + "0" * 40)
         monkeypatch.setenv("E2B_API_URL", address)
         monkeypatch.setenv("E2B_SANDBOX_URL", address)
-        result = run(tmp_path)
+        result = run(tmp_path, load_suite("case.toml", tmp_path).cases[0])
     names = [name for name, _ in calls]
     if status == "error":
         assert (result.failure, result.interrupted) == ("environment", False)

@@ -24,11 +24,19 @@ from tests.stubs.left_out import leave_out
 def separate_machine(store: Path, root: Path) -> Iterator[tuple[str, ...]]:
     """A process namespace in which `store` is in the place of `root`, and the command that runs a program there.
 
-    The program is followed by its folder (`-C FOLDER`), variables and words.
+    Its top folder is its own, with the folders of this machine in it. The program is followed by its folder (`-C FOLDER`), variables and words.
     """
     if os.getuid():
         leave_out("only root can make a process namespace to stand for a machine")
-    script = 'mount --bind "$1" "$2" && echo ready && exec sleep 10000'
+    script = """
+    mount --bind "$1" "$2" && mkdir "$1.top" && mount -t tmpfs none "$1.top" || exit
+    for entry in /*; do
+        if [ -L "$entry" ]; then cp -P "$entry" "$1.top$entry"
+        elif [ -d "$entry" ]; then mkdir "$1.top$entry" && mount --rbind "$entry" "$1.top$entry"
+        fi
+    done
+    exec chroot "$1.top" sh -c "echo ready && exec sleep 10000"
+    """
     command = [
         "unshare",
         "--pid",
@@ -46,7 +54,7 @@ def separate_machine(store: Path, root: Path) -> Iterator[tuple[str, ...]]:
             assert holder.stdout is not None
             assert holder.stdout.readline() == b"ready\n"
             children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
-            yield ("nsenter", "--target", children[0], "--pid", "--mount", "--", "env")
+            yield ("nsenter", "--target", children[0], "--pid", "--mount", "--root", "--", "env")
         finally:
             holder.kill()
 

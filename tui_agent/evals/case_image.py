@@ -9,16 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+import anyio
+
 from tui_agent.config.environment_settings import RemoteSettings
 from tui_agent.evals.case import Case
+from tui_agent.evals.container import require_own_folder
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment
-from tui_agent.wiring.environments import create_remote
+from tui_agent.wiring.environments import create_machine, create_remote
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.containers.command_lines import ContainerSettings
 from tui_agent.workspace.containers.environment import ContainerEnvironment
 from tui_agent.workspace.containers.image_build import ImageBuilder
 from tui_agent.workspace.local.environment import LocalEnvironment
+from tui_agent.workspace.remote.mirror import Mirror
 
 DOCKER = "docker"
 REMOTE = ("e2b", "modal")
@@ -44,7 +48,7 @@ class CaseImage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RemoteImage:
-    """An image that a provider builds from a Dockerfile when a sandbox starts; without mounts."""
+    """An image that a provider builds from a Dockerfile when a sandbox starts."""
 
     name: str
     table: RemoteSettings
@@ -52,9 +56,24 @@ class RemoteImage:
     work_dir: str = ""
 
     def container(self, folder: Path, mounts: Mapping[Path, str]) -> Environment:
-        """Return a sandbox with a copy of the folder. Nothing is started yet."""
-        assert not mounts, "only Harbor tasks have mounts"
-        return create_remote(self.name, LocalEnvironment(folder), self.table, self.image)
+        """Return a sandbox with copies of the folder and of `mounts`. Nothing is started yet."""
+        local = LocalEnvironment(folder)
+        return create_remote(self.name, local, self.table, self.image, self.work_dir, mounts)
+
+    async def copy_out(self, target: Path) -> None:
+        """Copy the content of the working directory into a folder of this machine.
+
+        Raises `EnvironmentFault` if the provider fails.
+        """
+        machine = create_machine(self.name, self.table, self.image)
+        mirror = Mirror(str(target), machine, self.work_dir)
+        try:
+            await machine.start()
+            await mirror.create_place()
+            await mirror.pull()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await machine.aclose()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +114,19 @@ async def build_case_image(base: StartupContext, case: Case, workspace: Path) ->
     image cannot be built, and `ConfigError` if the container program was not found.
     """
     name = base.config.environment
-    if case.dockerfile is not None and case.harbor is None and name in REMOTE:
-        table = getattr(base.config.environments, name)
-        return RemoteImage(name, table, str(case.dockerfile.resolve()))
+    work_dir = case.harbor.work_dir if case.harbor is not None else ""
+    if case.dockerfile is not None and name in REMOTE:
+        remote_table = getattr(base.config.environments, name)
+        remote = RemoteImage(name, remote_table, str(case.dockerfile.resolve()), work_dir)
+        if work_dir:
+            require_own_folder(work_dir)
+            await remote.copy_out(workspace)
+        return remote
     if case.dockerfile is None or name != DOCKER:
         return None
     table = base.config.environments.docker
     hidden = base.keys.collect_secrets(profile.api_key_env for profile in base.config.models.values())
     environ = {name: value for name, value in os.environ.items() if name not in hidden}
-    work_dir = case.harbor.work_dir if case.harbor is not None else ""
     settings = ContainerSettings(table.command, "", table.network, table.arguments, work_dir=work_dir)
     builder = ImageBuilder(settings, environ)
     image = await builder.build(case.dockerfile)

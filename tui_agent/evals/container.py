@@ -16,11 +16,7 @@ def container_command(workspace: Path, tests: Path, logs: Path, work_dir: str) -
     The command sees the folders `workspace`, `tests` and `logs` as `work_dir`, `/tests` and `/logs`; all other files
     are read-only. Raises `ConfigError` if bubblewrap is not installed.
     """
-    if work_dir == "/" or any(Path(work_dir).is_relative_to(place) for place in OWN_PLACES):
-        raise ConfigError(
-            f"The working directory {work_dir} of a task cannot be shown in a sandbox.",
-            hint="Use --environment docker, which builds the task's image.",
-        )
+    require_own_folder(work_dir)
     if shutil.which("bwrap") is None:
         raise ConfigError(
             "Tests of Harbor tasks need bubblewrap here.", hint="Install it, e.g. apt-get install bubblewrap."
@@ -41,6 +37,15 @@ def container_command(workspace: Path, tests: Path, logs: Path, work_dir: str) -
     ]
     words += ["--chdir", work_dir, "--setenv", "VERIFIER_LOGS_DIR", "/logs/verifier"]
     return shlex.join([*words, "bash", "/tests/test.sh"])
+
+
+def require_own_folder(work_dir: str) -> None:
+    """Raise `ConfigError` if the working directory is a folder of the system, which a workspace cannot replace."""
+    if work_dir == "/" or any(Path(work_dir).is_relative_to(place) for place in OWN_PLACES):
+        raise ConfigError(
+            f"The working directory {work_dir} of a task cannot be shown in a sandbox.",
+            hint="Use --environment docker, which builds the task's image.",
+        )
 
 
 def _is_covered(entry: Path, work_dir: str) -> bool:

@@ -4,9 +4,10 @@ Invariant: an environment that cannot start ends the start of the session with a
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import anyio
 
@@ -98,7 +99,8 @@ class Environments:
         return ", in which this session ran its commands" if is_resumed else ""
 
     def _create_remote(self, name: str, table: RemoteSettings) -> Environment:
-        return create_remote(name, self.local, table, self._base.options.image or table.image)
+        options = self._base.options
+        return create_remote(name, self.local, table, options.image or table.image, options.work_dir)
 
     def _create_container(self, name: str, table: DockerSettings | ApptainerSettings) -> Environment:
         from tui_agent.workspace.containers.command_lines import ContainerSettings  # noqa: PLC0415 - only if used
@@ -127,14 +129,22 @@ async def start_environments(
     return environments
 
 
-def create_remote(name: str, local: LocalEnvironment, table: RemoteSettings, image: str) -> Environment:
+def create_remote(
+    name: str,
+    local: LocalEnvironment,
+    table: RemoteSettings,
+    image: str,
+    work_dir: str = "",
+    mounts: Mapping[Path, str] = MappingProxyType({}),
+) -> Environment:
     """Return the environment `e2b` or `modal` for a workspace of this machine. Nothing is started yet."""
     from tui_agent.workspace.remote.environment import RemoteEnvironment  # noqa: PLC0415 - only if used
 
-    return RemoteEnvironment(name, local, _make_machine(name, table, image))
+    return RemoteEnvironment(name, local, create_machine(name, table, image), work_dir, mounts)
 
 
-def _make_machine(name: str, table: RemoteSettings, image: str) -> RemoteMachine:
+def create_machine(name: str, table: RemoteSettings, image: str) -> RemoteMachine:
+    """Return a machine of the provider `e2b` or `modal`. It is not started yet."""
     if name == "e2b":
         from tui_agent.workspace.remote.e2b_machine import E2BMachine  # noqa: PLC0415 - only if used
 

@@ -11,8 +11,9 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import anyio
@@ -48,12 +49,27 @@ class RemoteEnvironment(EnvironmentWrapper):
     Also implements the optional protocols `ProgramFinder`, `WorkspaceScanner` and `OutputWidthSetter`.
     """
 
-    def __init__(self, name: str, local: LocalEnvironment, machine: RemoteMachine) -> None:
+    def __init__(
+        self,
+        name: str,
+        local: LocalEnvironment,
+        machine: RemoteMachine,
+        work_dir: str = "",
+        mounts: Mapping[Path, str] = MappingProxyType({}),
+    ) -> None:
+        """Store the folders. The workspace is copied to `work_dir`, or to its own path if that is empty.
+
+        Each folder in `mounts` is copied to its path, and changes there are copied back, unless `,readonly` follows it.
+        """
         super().__init__(local)
         self._name = name
         self._local = local
         self._machine = machine
-        self._mirror = Mirror(local.root, machine)
+        self._mirrors = [Mirror(local.root, machine, work_dir)]
+        self._read_only: list[Mirror] = []
+        for folder, place in mounts.items():
+            path, _, option = place.partition(",")
+            (self._read_only if option else self._mirrors).append(Mirror(str(folder), machine, path))
         self._lock = anyio.Lock()
         self._token = secrets.token_hex(12)
         self._count = 0
@@ -75,7 +91,8 @@ class RemoteEnvironment(EnvironmentWrapper):
         """
         await self._machine.start()
         self._is_open = True
-        await self._mirror.start()
+        for mirror in (*self._mirrors, *self._read_only):
+            await mirror.start()
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """Run a program on the machine to its end; see `ports.environment`."""
@@ -89,13 +106,15 @@ class RemoteEnvironment(EnvironmentWrapper):
         if any("\0" in word for word in argv):
             return start_failure("failed", f"{argv[0]} could not be started: Invalid argument.")
         async with self._lock:
-            await self._mirror.push()
+            for mirror in self._mirrors:
+                await mirror.push()
         failure, program = await self._find_program(argv[0], folder)
         if failure is not None:
             return failure
         result = await self._run_command((program, *argv[1:]), spec, folder, on_output)
         async with self._lock:
-            await self._mirror.pull()
+            for mirror in self._mirrors:
+                await mirror.pull()
         return result
 
     async def _find_program(self, name: str, folder: str) -> tuple[ExecResult | None, str]:

@@ -20,6 +20,7 @@ from tui_agent.workspace.remote.machine import RemoteMachine
 Listing: TypeAlias = Mapping[str, str]
 """Maps each path, relative to the workspace, to a text that differs when the file has changed."""
 
+_CREATE = 'mkdir -p -- "$1" "$(dirname -- "$2")" && { [ -e "$2" ] || ln -s -- "$1" "$2"; }'
 _LIST = "find . -mindepth 1 -printf '%P\\t%y %s %T@ %l\\0'"
 _UNPACK = 'tar -xzf "$1" && rm -f "$1"'
 _PACK = 'tar -czf "$1" --no-recursion --null -T -'
@@ -27,10 +28,11 @@ _REMOVE = "xargs -0 rm -rf --"
 
 
 class Mirror:
-    """The copy of the folder `root` at the same path of a machine."""
+    """The copy of the folder `root` at the same path of a machine, or at `place` if that is given."""
 
-    def __init__(self, root: str, machine: RemoteMachine) -> None:
+    def __init__(self, root: str, machine: RemoteMachine, place: str = "") -> None:
         self._root = root
+        self._place = place or root
         self._machine = machine
         self._archive = f"/tmp/tui-agent-{os.getpid()}.tar.gz"
         self._local: Listing = {}
@@ -38,8 +40,12 @@ class Mirror:
 
     async def start(self) -> None:
         """Copy the whole workspace."""
-        await self._run('mkdir -p -- "$1"', self._root, cwd="/")
+        await self.create_place()
         await self.push()
+
+    async def create_place(self) -> None:
+        """Create the folder on the machine, and a link to it at the path that the folder has here."""
+        await self._run(_CREATE, self._place, self._root, cwd="/")
 
     async def push(self) -> None:
         """Copy the files that changed here to the machine."""
@@ -78,7 +84,7 @@ class Mirror:
     async def _run(self, script: str, *arguments: str, stdin: bytes = b"", cwd: str = "") -> bytes:
         output, errors = bytearray(), bytearray()
         argv = ("sh", "-c", script, "sh", *arguments)
-        code = await self._machine.run(argv, cwd or self._root, {}, stdin, output.extend, errors.extend)
+        code = await self._machine.run(argv, cwd or self._place, {}, stdin, output.extend, errors.extend)
         if code:
             raise EnvironmentFault(
                 f"The workspace could not be copied: {errors.decode('utf-8', 'replace').strip()[-500:]}",
