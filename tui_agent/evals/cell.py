@@ -52,7 +52,8 @@ NOT_IN_RESULT = ("kinds", "events", "final_answer")
 async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellResult:
     """Run a case once, and return its result without storing it.
 
-    Raises `ConfigError` if the case cannot run at all, for example because its tests pass before the agent acts.
+    Raises `ConfigError` if the case cannot run at all, for example because its tests pass before the agent acts, and
+    `StoreError` if the session cannot be stored, for example because the disk is full.
     """
     started = time.monotonic()
     arm = next(arm for arm in plan.arms if arm.name == cell.arm)
@@ -167,20 +168,20 @@ class _Trial:
             )
 
     async def run(self) -> CellResult:
-        config_error: ConfigError | None = None
+        fatal: TuiAgentError | None = None
         async with anyio.create_task_group() as writers:
             try:
                 await self._run_session(writers)
-            except ConfigError as error:
-                config_error = error
+            except (ConfigError, StoreError) as error:
+                fatal = error
             except TuiAgentError as error:
-                category = "environment" if isinstance(error, StoreError | EnvironmentFault) else "engine"
+                category = "environment" if isinstance(error, EnvironmentFault) else "engine"
                 is_lost = isinstance(error, EnvironmentLost)
                 self._verdict = Verdict(False, category, error.message, interrupted=is_lost, end="env_error")
-        if config_error is not None:
-            raise config_error  # outside of the task group, which would wrap it
         if self._errors and (not self._is_concluded or self._verdict.failure == "engine"):
-            self._verdict = Verdict(False, "environment", self._errors[0].message, end="env_error")
+            fatal = fatal or self._errors[0]
+        if fatal is not None:
+            raise fatal  # outside of the task group, which would wrap it
         return self._result()
 
     async def _run_session(self, writers: TaskGroup) -> None:

@@ -1,5 +1,8 @@
 """`tui-agent eval run` refuses what cannot work before the first cell: no model, an unknown one, or no oracle."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -113,6 +116,26 @@ def test_a_resumed_run_takes_no_option_of_its_plan(capsys: pytest.CaptureFixture
 def test_a_folder_that_cannot_be_created_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["eval", "run", "one.toml", "-m", "demo", "--out", "one.toml/out"]) == 2
     assert "one.toml/out cannot be created: Not a directory. Choose another --out." in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_cell_whose_session_cannot_be_stored_has_no_result_and_runs_again(work: Path) -> None:
+    (work / "answers.yaml").write_text("answers: [{text: Done.}]")
+
+    def run(limit: str, *words: str) -> tuple[int, str]:
+        command = f'ulimit -f {limit}; exec "$0" -m tui_agent eval run "$@"'
+        done = subprocess.run(
+            ["bash", "-c", command, sys.executable, *words],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    status, output = run("8", "one.toml", "-m", f"scripted:{work / 'answers.yaml'}", "--out", "out")
+    assert status == 1 and "gave no result: " in output and "could not be stored" in output, output
+    assert not list((work / "out").glob("cells/**/result.json"))
+    assert "failed (model)" in run("unlimited", "--resume", "out")[1]
 
 
 async def test_a_cell_without_a_model_on_another_machine_has_no_result(work: Path, tmp_path: Path) -> None:
