@@ -5,6 +5,7 @@ Invariant: the copied fixture or workspace is never changed; nothing is written 
 
 import shutil
 from pathlib import Path
+from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from tui_agent.errors import ConfigError
 from tui_agent.evals.case import Case
@@ -34,11 +35,11 @@ def create_workspace(case: Case, target: Path) -> None:
 def create_check_copy(case: Case, workspace: Path, target: Path) -> None:
     """Copy the workspace to `target` and add the case's hidden tests. Raises `OSError` if that fails.
 
-    The tests replace what the agent made in their places, such as a link that leads elsewhere.
+    Pipes, sockets and devices, which programs of the agent may have left, are not copied. The tests replace what the agent made in their places, such as a link that leads elsewhere.
     """
     shutil.rmtree(target, ignore_errors=True)
     try:
-        shutil.copytree(workspace, target, symlinks=True)
+        shutil.copytree(workspace, target, symlinks=True, ignore=_ignore_special_files)
     except shutil.Error as errors:  # it lists all files
         source, _, reason = errors.args[0][0]
         raise OSError(f"{source} cannot be copied: {reason}") from errors
@@ -51,6 +52,11 @@ def create_check_copy(case: Case, workspace: Path, target: Path) -> None:
             shutil.rmtree(target / name)
         (target / name).unlink(missing_ok=True)
         _write_file(target, name, text)
+
+
+def _ignore_special_files(folder: str, names: list[str]) -> list[str]:
+    kinds = {name: Path(folder, name).lstat().st_mode for name in names}
+    return [name for name, mode in kinds.items() if not (S_ISREG(mode) or S_ISDIR(mode) or S_ISLNK(mode))]
 
 
 def _write_file(target: Path, name: str, text: str) -> None:

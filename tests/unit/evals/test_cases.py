@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,22 @@ def test_hidden_tests_replace_what_the_agent_made_in_their_places(tmp_path: Path
     create_check_copy(case, workspace, tmp_path / "copy")
     assert [(tmp_path / "copy" / name).read_text() for name in case.test_files] == ["a", "b", "d"]
     assert not (tmp_path / "a.py").exists() and (workspace / "tests").is_symlink()
+
+
+def test_pipes_and_sockets_that_the_agent_left_do_not_keep_the_workspace_from_being_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = tmp_path / "workspace"
+    (workspace / "run").mkdir(parents=True)
+    (workspace / "run" / "a").write_text("a")
+    (workspace / "dangling").symlink_to("nowhere")
+    monkeypatch.chdir(workspace)  # a socket's path must be short
+    os.mkfifo("run/pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("run/server.sock")
+    create_check_copy(Case.model_validate(GOOD), workspace, tmp_path / "copy")
+    copied = sorted(str(path.relative_to(tmp_path / "copy")) for path in (tmp_path / "copy").rglob("*"))
+    assert copied == ["dangling", "run", "run/a"]
 
 
 def test_a_suite_is_a_file_or_a_folder_and_may_extend_another(tmp_path: Path) -> None:
