@@ -159,7 +159,7 @@ def main() -> None:
         if not clone.exists():
             options = ("--quiet", "--shared", "--no-checkout")
             subprocess.run(["git", "clone", *options, repository.resolve(), clone], check=True)
-        cases = [measure(clone, work, case) for case in draw_cases(clone, arguments.count)]
+        cases = [measure(clone, work, case) for case in draw_cases(repository, arguments.count)]
         print_row(clone.name, cases)
         measured += cases
     print_row("ALL", measured)

@@ -4,12 +4,16 @@ import os
 import subprocess
 from pathlib import Path
 
-from benchmarks.map_cases import draw_cases, measure
+import pytest
+
+from benchmarks.map_cases import draw_cases, main, measure
 
 BODY = "The zeppelin landed twice (#12).\n\nFixes gh-7\nSigned-off-by: A <a@a>"
 
 
-def test_cases_are_commits_of_source_files_with_their_own_words(tmp_path: Path) -> None:
+def test_cases_are_commits_of_source_files_with_their_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = tmp_path / "repo"
     root.mkdir()
 
@@ -37,9 +41,16 @@ def test_cases_are_commits_of_source_files_with_their_own_words(tmp_path: Path) 
     assert case["gold_files"] == ["lib/a.py"]
     assert case["query"] == "Round the landing price\n\nThe zeppelin landed twice ."
 
+    git("clone", "-q", str(root), str(tmp_path / "source"))
     work = tmp_path / "work"
     work.mkdir()
     (work / "no-index").touch()
     measured = measure(root, work, case)
     assert measured["first"][0] == measured["settled"][0] == "lib/a.py"
     assert measured["unreachable"] == []
+
+    for number in "12":  # the second run finds the clone as the last case of the first run left it
+        options = ["--work", str(tmp_path / "again"), "--json", str(tmp_path / number)]
+        monkeypatch.setattr("sys.argv", ["map_cases", str(tmp_path / "source"), *options])
+        main()
+    assert (tmp_path / "1").read_text() == (tmp_path / "2").read_text() != ""
