@@ -26,6 +26,18 @@ MAX_TERMS = 48
 IDENTIFIER_WEIGHT = 2.0
 NUMBERED_WEIGHT = 0.5
 """Weight of a name joined with its number, e.g. `utf8`. The name without the number has its own weight."""
+REQUEST_WORDS = frozenset(
+    map(
+        stem,
+        """add added allow allowed avoid better broken bug change check chore clean cleanup correct correctly enable enhance
+        ensure expose extend feature fix handle implement improve improvement introduce issue minor missing move new optimise
+        optimize possible prevent properly provide refactor remove rename replace respect restore revise simplify skip small
+        stop support tweak update upgrade wrong""".split(),  # noqa: SIM905 - read as prose
+    )
+)
+"""Words that ask for a change but do not say of what. In code they are rare, which would give them a high value."""
+REQUEST_WEIGHT = 0.1
+"""Factor for the weight of such a word, except in a code name."""
 _DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
 """The weight of a word falls with its position, from 1 to `LEAST_PLACE`; half of the fall is at `HALF_PLACE`."""
@@ -71,7 +83,7 @@ class Query:
         terms = sorted(ordered, key=lambda term: term not in strong)[:MAX_TERMS]
         positions = {term: place for place, term in enumerate(ordered)}
         self.weights = {
-            term: (IDENTIFIER_WEIGHT if term in strong else 1.0)
+            term: (IDENTIFIER_WEIGHT if term in strong else REQUEST_WEIGHT if term in REQUEST_WORDS else 1.0)
             * (NUMBERED_WEIGHT if stem(term.rstrip(_DIGITS)) in positions and term[-1] in _DIGITS else 1.0)
             * _position_weight(positions[term])
             for term in terms

@@ -252,3 +252,14 @@ def test_files_in_the_folder_that_a_commits_title_names_come_first(make: Make) -
     found = make({f"packages/{name}/src/retry.ts": text for name in ("a", "http-client", "server")})
     assert found.order("fix(client): retry")[0] == "packages/http-client/src/retry.ts"
     assert found.order("fix: retry")[0] == "packages/a/src/retry.ts"
+
+
+@pytest.mark.parametrize(
+    "question", ["Fix the landing of zeppelins", "Improve and extend landing, fix zeppelins"]
+)
+def test_words_that_only_ask_for_a_change_do_not_lead_to_files_that_mention_a_change(
+    make: Make, question: str
+) -> None:
+    files = {f"land{n}.py": "def land(): zeppelin(landing)\n" for n in range(5)}
+    files |= {"other.py": "# fix, improve and extend the rest\nx = 1\n", "more.py": "x = 2\n"}
+    assert make(files).order(question).index("other.py") == 5
