@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 MAX_DEPTH = 5
-"""Git's limit for a chain of object folders, each of which borrows from the next one."""
+"""Git's limit on the length of a chain of object folders in which each folder borrows from the next one."""
 _ESCAPED = re.compile(rb'\\([\\"n])')
 
 
@@ -17,8 +17,8 @@ def alternates_file(store: Path) -> Path:
 
 
 def find_missing_folders(store: Path) -> list[Path]:
-    """Return the object folders from which the checkpoint store borrows, directly or indirectly, but that no longer
-    exist.
+    """Return the object folders that no longer exist although the checkpoint store borrows from them, directly or
+    indirectly.
     """
     missing: list[Path] = []
     folders = [store / "objects"]

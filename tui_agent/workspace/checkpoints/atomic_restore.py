@@ -165,7 +165,10 @@ class StagingFolder:
                     self._operations.rmdir(name, fd)
 
     def _link_or_move(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
-        """Link a file to its target; move it instead if the file system or the file's owner forbids links."""
+        """Give a file its target name by a hard link, or by a rename if the file cannot be linked.
+
+        Some file systems have no hard links, and Linux may refuse links to files of other users.
+        """
         try:
             self._operations.link(source, source_fd, target, target_fd)
         except OSError as fault:
@@ -281,9 +284,9 @@ def _exists(name: str, fd: int) -> bool:
 
 
 def _is_free(name: str, fd: int, move: Move, before: os.stat_result) -> bool:
-    """Return True if nothing at the path of `move` would be lost.
+    """Return True if undoing `move` would not lose anything that someone else wrote at its path.
 
-    The path must be free, or hold the new or the old file.
+    That is the case if the path is free, or has the file that the move put there or `before`, the old file.
     """
     try:
         current = os.lstat(name, dir_fd=fd)

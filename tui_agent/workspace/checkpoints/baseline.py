@@ -99,7 +99,7 @@ def _record_size(shadow: CheckpointStore) -> None:
 
 
 def _record_empty_folders(shadow: CheckpointStore, untracked: list[str]) -> None:
-    """Save the list of empty folders, so that a restore does not remove them as folders that the session created."""
+    """Save the list of folders that are empty now. Otherwise a restore would treat them as new and remove them."""
     empty_folders: set[str] = set()
     for name in iterate_cancellable(untracked):
         if name.endswith("/"):
@@ -180,7 +180,9 @@ async def _reset_attributes(shadow: CheckpointStore) -> None:
 
 
 def _read_attributes(shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository) -> list[str]:
-    """Return the content of each attribute file above the workspace, then of all files inside it as one text."""
+    """Return the texts of git attribute files: one for each file above the workspace, one for the repository's own
+    `info/attributes`, and one that joins all files inside the workspace.
+    """
     folders = [path for path in (*shadow.workspace.parents,) if path.is_relative_to(repository.top)]
     above = [folder / ".gitattributes" for folder in reversed(folders)]
     own = [shadow.workspace / path for path in baseline.entries if path.endswith(".gitattributes")]

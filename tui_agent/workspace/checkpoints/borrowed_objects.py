@@ -96,7 +96,7 @@ async def _list_pack(shadow: CheckpointStore, index: Path) -> list[str]:
 
 
 async def _write_kept_pack(shadow: CheckpointStore, oids: list[str]) -> str:
-    """Write a pack of the given objects that `git repack` does not touch, and return its name."""
+    """Write the given objects to a pack file that `git repack` leaves alone, and return the pack's name."""
     base = shadow.git.folder / "objects" / "pack" / "pack"
     stdin = "".join(f"{oid}\n" for oid in oids).encode()
     name = await shadow.git.run_line(

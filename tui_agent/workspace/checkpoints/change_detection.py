@@ -274,11 +274,10 @@ def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str
 def examine_candidates(
     shadow: CheckpointStore, candidates: Iterable[str], skips: SkippedPaths, named: bool
 ) -> list[ChangedPath]:
-    """Return the candidates that really differ from the newest checkpoint.
+    """Return the candidates that really differ from the newest checkpoint, sorted, with paths in generated folders
+    last.
 
-    They are sorted; paths in generated folders come last.
-
-    With `named`, the caller named the candidates, and all of them are read in detail.
+    Only the first `max_paths` changes are read in detail, or all if the caller named the candidates (`named`).
     """
     folder_of = shadow.find_generated().folder_of
     nested: dict[str, bool] = {}

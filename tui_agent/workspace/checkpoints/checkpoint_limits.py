@@ -18,7 +18,8 @@ class Limits:
     file_bytes: int = 5 * MEGABYTE
     """A new file above this size is not saved. A file that is already in a checkpoint is saved at any size."""
     total_bytes: int = 1_000 * MEGABYTE
-    """Maximum bytes that the first checkpoint reads; also the maximum growth of the store after it, in bytes."""
+    """Maximum bytes that the first checkpoint reads; also the maximum growth of the store after the first checkpoint.
+    """
     baseline_bytes: int = 256 * MEGABYTE
     """Borrowed objects are copied into the store only if their total size is at most this many bytes."""
     shown_bytes: int = MEGABYTE

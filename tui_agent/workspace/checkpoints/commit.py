@@ -93,7 +93,8 @@ async def _add(
     try:
         await shadow.git("update-index", *options, stdin=join_paths(paths), index=draft)
     except CheckpointError:
-        await run_sync(clear_drafts, shadow.git.folder)  # on a full disk they would take the rest of it
+        # the unfinished objects would fill the rest of a full disk
+        await run_sync(clear_drafts, shadow.git.folder)
         if len(paths) == 1:
             current = await run_sync(_read_states, shadow, paths)
             if _is_same_file(current[paths[0]], states[paths[0]]):

@@ -33,7 +33,11 @@ class Modes:
         return git_mode in (PLAIN, EXECUTABLE) and self.bits(path, git_mode) != bits
 
     def with_changes(self, bits_by_path: Mapping[str, tuple[int, int]], removed: Iterable[str]) -> "Modes":
-        """Return a copy with `bits_by_path` (path to git mode and permission bits) and without the `removed` paths."""
+        """Return a copy of these permission bits without the paths in `removed`, and with the changes in
+        `bits_by_path`.
+
+        `bits_by_path` maps a path to its git mode and its permission bits.
+        """
         unusual = dict(self.unusual)
         for path in removed:
             unusual.pop(path, None)

@@ -214,7 +214,7 @@ class Git:
         return (await self(*args, stdin=stdin, index=index, author=author)).decode("utf-8", "replace").strip()
 
     async def read_contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """Return the content of git objects by id. `sizes` maps the ids to the expected sizes in bytes.
+        """Return a `dict` of object id → content. `sizes` maps the ids to the expected sizes in bytes.
 
         Raises `CheckpointError` if a size is wrong.
         """
@@ -255,9 +255,10 @@ class Git:
         )
 
     async def read_sizes(self, ids: list[str], *, missing: bool = False) -> dict[str, int]:
-        """Return the sizes of git objects in bytes, by id.
+        """Return a `dict` of object id → size in bytes.
 
-        Raises `CheckpointError` for a missing object; with `missing`, leaves the object out instead.
+        Raises `CheckpointError` if an object is missing. With `missing=True`, missing objects are left out of the
+        result.
         """
         names = list(dict.fromkeys(ids))
         if not names:

@@ -97,7 +97,7 @@ async def verify_store(shadow: CheckpointStore, recreated: Sequence[str] = ()) -
     if shadow.head and (await shadow.git.run("cat-file", "-e", f"{shadow.head}^{{tree}}")).code:
         problems.append(f"the newest checkpoint {shadow.head[:12]} is missing")
     borrow_problem = await run_sync(describe_missing_folders, shadow.git.folder)
-    if problems and borrow_problem:  # git would name every object
+    if problems and borrow_problem:  # without the borrowed objects, git reports every single one as missing
         return [f"{borrow_problem}; to repair the store, move the missing folders back"]
     if recreated:
         verb = "was" if len(recreated) == 1 else "were"

@@ -249,8 +249,8 @@ async def commit_restore(
 ) -> str:
     """Make the restored files the newest checkpoint, and return its commit.
 
-    This is the restored checkpoint itself if the files equal it, else a new commit on top. The commit message lists the
-    paths that the restore skipped.
+    This is the restored checkpoint itself if the files equal it, else a new commit whose parent is the restored
+    checkpoint. The commit message lists the paths that the restore skipped.
     """
     with shadow.draft() as draft:
         candidates = await find_candidates(shadow) | done

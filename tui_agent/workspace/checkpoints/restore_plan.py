@@ -323,7 +323,7 @@ def _place_problem(
 ) -> str:
     """Return the reason why a path cannot be written, or an empty string if it can.
 
-    `usable` caches the parents that are folders or missing.
+    `usable` caches parent paths that are known to be folders or to be missing.
     """
     for parent in reversed(PurePosixPath(operation.path).parents):
         name = parent.as_posix()

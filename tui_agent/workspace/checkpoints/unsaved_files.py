@@ -45,7 +45,7 @@ def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> li
     """Return the `Left` lines for paths that are treated as changed by both the session and a person.
 
     A restore skipped these paths, or the author of their change is unknown. `first_kept` maps a path to the commit that
-    first saved it; a path without such a commit is missing.
+    first saved it; a path that no commit saved is not a key.
     """
     return [f"{LEFT_KEY}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
 
@@ -112,5 +112,5 @@ async def find_ignored(shadow: CheckpointStore, paths: list[str], tree: Path | N
     words = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
     result = await shadow.git.run(*words, stdin=stdin, tree=tree)
     if result.code not in (0, 1):
-        return set(paths)  # unknown, so the user must be asked
+        return set(paths)  # git failed, so treat all of them as ignored; a restore then asks the user
     return {path.removeprefix("./") for path in split_names(result.out)}

@@ -106,7 +106,7 @@ class DockerCommandLine:
         )
 
     def run(self, name: str, env: Mapping[str, str], *, has_input: bool = False) -> tuple[str, ...]:
-        """Return the words that precede a program's own command line to run it in the folder `env["PWD"]`."""
+        """Return the words to put before a program's command line, so that it runs in the container in `env["PWD"]`."""
         variables = (word for key, value in env.items() for word in ("-e", f"{key}={value}"))
         return (*self._command, "exec", *(["-i"] if has_input else []), "-w", env["PWD"], *variables, name)
 
@@ -143,7 +143,8 @@ class ApptainerCommandLine(DockerCommandLine):
             *(*self._command, "instance", "start", "--containall", "--writable-tmpfs", *network),
             *("--bind", f"{root}:{root}", *settings.arguments, settings.image, name),
         )
-        # In one command, because the reaper ends what a command leaves behind, here the instance.
+        # Start and supervise in one shell command: the reaper ends everything that a command leaves behind, so it would
+        # end an instance that was started by a command of its own.
         supervise = f"{shlex.join(start)} >&2 && exec {shlex.join(self.run(name, {'PWD': root}))}"
         return ("/bin/sh", "-c", f'{supervise} sh -c "$0"')
 

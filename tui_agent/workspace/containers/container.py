@@ -141,7 +141,7 @@ class Container:
         async with self._lock:
             if self.is_gone or self._process is None:
                 raise self.end_fault()
-            # Shielded, because an answer that is not read would be read as that of the next request.
+            # Shielded from cancellation: the next request would take an answer that was left unread for its own.
             with anyio.move_on_after(ANSWER_LIMIT_S, shield=True), suppress(EnvironmentFault):
                 await self._process.write(request.encode("utf-8", "surrogateescape") + b"\n")
                 return await self._read_line()

@@ -19,7 +19,7 @@ IMAGE_NAME = "tui-agent-case"
 BUILD_LIMIT_S = 3_600.0
 MAX_OUTPUT_BYTES = 100_000
 SHOWN_LINES = 10
-"""Number of lines at the end of a failed build's output that the error message contains."""
+"""Number of lines that an error message shows from the end of a failed build's output."""
 
 
 class ImageBuilder:
@@ -48,7 +48,8 @@ class ImageBuilder:
         return tag
 
     async def copy_out(self, image: str, path: str, target: Path) -> None:
-        """Copy the content of a folder of an image, if the image has that folder, into a folder of this machine.
+        """Copy the content of the folder `path` in an image to a folder of this machine. Does nothing if the image has
+        no such folder.
 
         Raises `EnvironmentFault` if the program fails.
         """
@@ -99,7 +100,7 @@ def context_digest(dockerfile: Path) -> str:
 
 
 def _last_lines(result: ExecResult) -> str:
-    """Return the last line of an output, then on new lines the last `SHOWN_LINES` lines."""
+    """Return the last `SHOWN_LINES` lines of an output, after the very last line as a headline."""
     text = result.output.decode("utf-8", "replace").strip() or result.message
     lines = text.splitlines()[-SHOWN_LINES:]
     return "\n".join([lines[-1], *lines] if len(lines) > 1 else lines)

@@ -7,7 +7,8 @@ the command's marker in its environment, or if it is in such a process's session
 MARKER = "TUI_AGENT_COMMAND"
 """Environment variable that every process of a command has; its value ends with a dot."""
 
-# Prints nothing; sets `found` to the ids of the processes with the marker $1, of their sessions and descendants.
+# Prints nothing; sets `found` to the ids of the processes that have the marker $1, of all processes in their sessions,
+# and of all their descendants.
 _FIND = f"""
 find_processes() {{
   found=" $2 "
@@ -83,8 +84,9 @@ done
 )
 """The first process of a container. It answers each line of its input with one line, and ends when its input ends.
 
-`signal SIGNAL MARKER` and `orphans SIGNAL` (processes that lost their parent) answer the number of processes that got
-the signal; `find PROGRAM` answers `at PATH`, `refused` (not executable) or `missing`.
+`signal SIGNAL MARKER` signals a command's processes, and `orphans SIGNAL` the processes that lost their parent; the
+answer is the number of processes that got the signal. The answer to `find PROGRAM` is `at PATH`, `refused` (not
+executable) or `missing`.
 """
 
 COMMAND = (

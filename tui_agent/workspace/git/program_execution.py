@@ -160,9 +160,9 @@ _IGNORED_REVISIONS = ".git-blame-ignore-revs"
 def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
     """Return True if a repository may make read-only git commands run programs or read outside files.
 
-    Checks the repositories around `root` and around each of `folders` (relative names or patterns) in which git is
-    started. The result is also True if git has no work tree in one of `folders`, because git then compares arbitrary
-    files.
+    `folders` are the folders in which git is started, as relative names or patterns. The repositories around them and
+    around `root` are checked. The result is also True if git has no work tree in one of `folders`, because git then
+    compares arbitrary files.
     """
     home = os.path.realpath(root)
     try:

@@ -175,7 +175,7 @@ def list_work_trees(folder: str) -> tuple[str, ...]:
 
 
 def find_gitlinks(repository: Repository, work_tree: str) -> Iterator[str]:
-    """Yield the folders of submodules in a work tree that are git repositories themselves."""
+    """Yield the folders of those submodules in a work tree that have a `.git` of their own."""
     links = _indexes.get(f"{repository.folder}/index") or ()
     if len(links) > MAX_GITLINKS:
         raise SteeredError(f"{repository.folder} links to too many repositories")

@@ -22,7 +22,9 @@ MAX_ERROR_BYTES = 4_096
 
 
 AnswerReader: TypeAlias = Callable[[JsonMap, int, bytes, str], HookAnswer | str]
-"""Maps (facts about the event, exit status 0 or 2, output, standard error) to the answer, or to an error text."""
+"""Function that reads the output of a hook command: from the facts about the event, the exit status (0 or 2), standard
+output and standard error, it returns the answer, or an error text.
+"""
 
 
 class _HookOutput(BaseModel):

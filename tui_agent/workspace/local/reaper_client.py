@@ -196,9 +196,9 @@ class ReaperClient:
         """Start a command in the folder of the descriptor `folder`. Blocking: call it in a thread.
 
         `child_descriptors` maps the descriptor numbers that the command expects to our descriptors. `wrapped`: the
-        program only runs another program, to which SIGTERM is sent instead. `cleanup`: a program to run after the
-        command if this process is gone by then. Raises `ReaperError`, and `OSError` if there are no free descriptors or
-        memory.
+        program only runs another program; SIGTERM is sent only to that other program. `cleanup`: a program to run after
+        the command if this process is gone by then. Raises `ReaperError`, and `OSError` if there are no free
+        descriptors or memory.
         """
         own_end, warden_end = socket.socketpair()
         child = Child(own_end)

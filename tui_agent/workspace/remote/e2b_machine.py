@@ -33,7 +33,9 @@ USER = "root"
 
 
 class E2BMachine:
-    """A sandbox of E2B; implements `RemoteMachine`. `image` is the name of a template or the path of a Dockerfile; empty: E2B's own."""
+    """A sandbox of E2B; implements `RemoteMachine`. `image` is the name of a template or the path of a Dockerfile;
+    empty: E2B's default template.
+    """
 
     def __init__(self, image: str, network: str, lifetime_s: int) -> None:
         self._template = image
@@ -69,7 +71,9 @@ class E2BMachine:
             raise ConfigError(fault.message, hint="Set E2B_API_KEY to your key.") from error
 
     async def _build_template(self, dockerfile: Path) -> str:
-        """Return the name of the template of a Dockerfile, which is built unless E2B has it from the same files."""
+        """Return the name of the template for a Dockerfile. Build the template unless E2B has one built from the same
+        files.
+        """
         name = f"{IMAGE_NAME}-{await to_thread.run_sync(context_digest, dockerfile)}"
         if not await self._sdk.AsyncTemplate.exists(name):
             context = self._sdk.Template(file_context_path=dockerfile.parent)

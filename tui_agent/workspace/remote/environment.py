@@ -181,9 +181,8 @@ class RemoteEnvironment(EnvironmentWrapper):
         return self._local.git_is_steered(folders)
 
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
-        return frozenset(
-            names
-        )  # which programs the machine would find is not known, so any may be the workspace's
+        # The programs of the remote machine are unknown here, so each of these names may belong to the workspace.
+        return frozenset(names)
 
     async def upload(self, local: Path, path: str) -> None:
         """Copy a file or folder of this machine into the workspace, or a file to another path of the machine."""

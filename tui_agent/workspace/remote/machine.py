@@ -10,10 +10,10 @@ SERVER_ERROR = 500
 
 
 def provider_fault(message: str, error: Exception, interruptions: Collection[str]) -> EnvironmentFault:
-    """Return the error for one that a provider's SDK raised.
+    """Convert an error that a provider's SDK raised to an `EnvironmentFault`.
 
-    It is `EnvironmentLost` if the class of `error` or one of its base classes is named in `interruptions`, or if its
-    HTTP status is one of a server's error.
+    It becomes an `EnvironmentLost` if its class or one of its base classes is named in `interruptions`, or if its HTTP
+    status says that the provider's server failed.
     """
     names = {kind.__name__ for kind in type(error).__mro__}
     status = getattr(error, "status_code", None)

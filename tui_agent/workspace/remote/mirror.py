@@ -127,15 +127,15 @@ def _pack(root: str, paths: list[str]) -> bytes:
 def _unpack(root: str, data: bytes) -> None:
     try:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            archive.extractall(root, filter="tar")  # refuses paths outside, also through links
+            archive.extractall(root, filter="tar")  # refuses paths outside the folder, even through links
     except (tarfile.TarError, OSError) as error:
         raise EnvironmentFault(f"Files of the remote machine could not be copied here: {error}") from error
 
 
 def _remove(root: str, paths: list[str]) -> None:
-    for path in sorted(paths, reverse=True):  # what is in a folder before the folder
+    for path in sorted(paths, reverse=True):  # reversed, so that a folder comes after its content
         place = Path(root, path)
         if not Path(os.path.realpath(place.parent)).is_relative_to(root):
-            continue  # behind a link that leads outside
+            continue  # below a link that leads outside
         with suppress(OSError):  # it was changed or removed meanwhile
             place.rmdir() if place.is_dir() and not place.is_symlink() else place.unlink()

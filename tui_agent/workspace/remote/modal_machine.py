@@ -28,7 +28,9 @@ INTERRUPTIONS = (
 
 
 class ModalMachine:
-    """A sandbox of Modal; implements `RemoteMachine`. `image` is a registry's image or the path of a Dockerfile; empty: Modal's Debian."""
+    """A sandbox of Modal; implements `RemoteMachine`. `image` is a registry's image or the path of a Dockerfile; empty:
+    Modal's default image (Debian).
+    """
 
     def __init__(self, image: str, network: str, lifetime_s: int) -> None:
         self._image = image

@@ -106,7 +106,8 @@ def _cover_each(source: str, paths: Iterable[str]) -> Iterator[str]:
 
 @contextmanager
 def open_descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
-    """Yield the descriptors for bubblewrap, by the numbers that it expects, and our end of its status output.
+    """Yield a mapping of the descriptor numbers that bubblewrap expects to our descriptors, and our end of its status
+    output.
 
     `calls` is the seccomp filter for bubblewrap to read, if any.
     """

@@ -54,8 +54,8 @@ _FILES = {"blank": 0o444, "shut": 0o000}
 
 @dataclass(frozen=True, slots=True)
 class ConfinedCommand:
-    """A command prepared to run in the sandbox. `descriptors` are additional descriptors, by the number that it
-    expects.
+    """A command prepared to run in the sandbox. `descriptors` maps the descriptor numbers that it expects to our
+    descriptors.
     """
 
     argv: tuple[str, ...]

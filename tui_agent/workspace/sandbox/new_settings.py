@@ -1,4 +1,5 @@
-"""Settings that other programs use without asking (`.claude`, `.vscode`), if they appear while a confined command runs.
+"""Renaming of settings that a confined command created and other programs would use without asking (`.claude`,
+`.vscode`).
 
 A program can create any name in a folder that it may write, and a placeholder at each name would be visible to
 everybody. Therefore such a file is renamed when the command and all its processes have ended.

@@ -32,7 +32,10 @@ def find_output_notes(
     *,
     is_read_only: bool,
 ) -> Iterator[str]:
-    """Yield notes on a sandboxed command that succeeded. `is_read_only`: masked files appeared empty. Blocking."""
+    """Yield notes on a sandboxed command that succeeded. Blocking.
+
+    If `is_read_only`, the files that are masked appeared empty to the command.
+    """
     text = output[:_MAX_OUTPUT_CHARS].decode("utf-8", "replace")
     names = [Path(path).name for path in placeholders]
     phantoms = sorted(
