@@ -55,11 +55,11 @@ class Action(NamedTuple):
     rank: int = 0
     ground: bool = False
     footer_when: When | None = None
-    """When the footer shows the action; None means whenever the action is available (`when`)."""
+    """State of the app in which the footer shows the action; None: whenever the action is available (`when`)."""
     choices: int = 1
-    """The number of alternatives that the keys stand for.
+    """The number of alternatives that the keys choose between.
 
-    With 2 and the keys `up, down, k, j`, `up` and `k` are for the first alternative, `down` and `j` for the second.
+    With 2 and the keys `up, down, k, j`, `up` and `k` choose the first alternative, `down` and `j` the second.
     """
     typed: str = ""
     """The character that triggers the action when typed in a message. It is not a key, so it cannot be rebound."""
@@ -76,13 +76,15 @@ class Action(NamedTuple):
         return [word for word in re.findall(r"[\w-]+", self.args) if word.islower()]
 
     def args_of(self, word: str) -> str:
-        """Return the arguments that can follow a typed word: `[LEVEL]` after `/reasoning` (`/model reasoning`)."""
+        """Return the arguments that can follow a typed word, e.g. `[LEVEL]` after `/reasoning`, short for `/model
+        reasoning`.
+        """
         argument = dict(self.typed_words)[word]
         options = dict(option.partition(" ")[::2] for option in self.args[1:-1].split("|"))
         return options.get(argument, "") if argument else self.args
 
     def meaning_of(self, word: str) -> str:
-        """Return the slash command and argument that a typed word stands for: `/policy plan` for `/plan`.
+        """Return the slash command and argument that a typed word is short for, e.g. `/policy plan` for `/plan`.
 
         If the action has no slash command, return the word itself.
         """
@@ -111,7 +113,7 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True if the key closes something. A footer that is too narrow leaves out all other keys first."""
+        """True if the key closes something. If the footer is too narrow, such a key is left out last."""
         return self.action in WAYS_OUT
 
 
@@ -198,7 +200,7 @@ _COMMANDS: Final[tuple[Action, ...]] = (
 )  # fmt: skip
 """The slash commands that the app lists, in the order of its menu: the most used first.
 
-The first rows of the menu do little harm if chosen by mistake: their changes can be undone, and none loosens the
+The commands in the first rows do little harm if chosen by mistake: their changes can be undone, and none loosens the
 policy.
 """
 
@@ -430,13 +432,13 @@ BY_NAME: Final[Mapping[str, Action]] = {action.name: action for action in ACTION
 TYPED: Final[Mapping[str, tuple[Action, str]]] = {
     word: (action, argument) for action in ACTIONS for word, argument in action.typed_words
 }
-"""Every word that can be typed as a command, with its action and the argument that the word stands for."""
+"""Mapping from every word that can be typed as a command to its action and the argument that the word implies."""
 WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
 """Actions that close something. The user's key settings cannot remove all keys of such an action."""
 
 
 def is_shell_line(text: str) -> bool:
-    """Return True if the text of the prompt is a command of the user's own, such as `!ls` or `!!ls`."""
+    """Return True if the text of the prompt is a shell command for the user, such as `!ls` or `!!ls`."""
     return text.lstrip().startswith("!") and bool(text.strip("! \n"))
 
 
@@ -490,7 +492,7 @@ def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool)
 
 
 def groups(actions: Iterable[Action] = ACTIONS) -> dict[str, list[Action]]:
-    """Return the actions of each group by the group's name, in the order of the registry."""
+    """Return a mapping from the name of each group to the group's actions, in the order of the registry."""
     grouped: dict[str, list[Action]] = {}
     for action in actions:
         grouped.setdefault(action.group, []).append(action)

@@ -209,7 +209,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         if self.controller is not None:
             self.controller.drafts.schedule_save()
             if self.controller.chat.new_rows_text:
-                self.controller.chat.show_status()  # It names the key for the newest row, which depends on the text.
+                self.controller.chat.show_status()  # Its key for the newest row depends on the text.
             if self.controller.questions.is_waiting or self.controller.is_running:
                 self.show_keys()  # What Enter does depends on the text.
             if not self.editor.text:
@@ -254,7 +254,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             self.controller.act("quit")
 
     def show_keys(self) -> None:
-        """Show in the footer the keys that work now on the main screen; for an open sheet, the sheet's keys."""
+        """Show in the footer the keys that work now on the main screen; while a sheet is open, show its keys."""
         running = self.controller is not None and self.controller.is_running
         scopes: tuple[Scope, ...] = ("app", "prompt", "transcript")
         if self.prompt.menu.display:

@@ -112,7 +112,7 @@ class AppContext(Protocol):
     session: AppSession | None
     plugin_panes: PaneFeed
     seen_seq: int
-    """Sequence number of the last event when the log was opened; no event up to it is announced as new."""
+    """Sequence number of the last event when the log was opened; events up to this number are not announced as new."""
 
     @property
     def chat(self) -> ChatPort: ...

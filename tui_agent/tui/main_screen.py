@@ -295,7 +295,10 @@ class Frame(App[int]):
         return notice
 
     def copy_text(self, text: str, say: Callable[[str, Level], object] | None = None) -> None:
-        """Copy a text to the clipboard, and show a notice about the result, with `say` on another screen."""
+        """Copy a text to the clipboard, and show a notice about the result.
+
+        `say` shows the notice; if it is None, the notice is shown on the main screen.
+        """
         say = say or self.say
         if self.terminal.copy(text):
             lines = format_count(text.count("\n") + 1, "line")

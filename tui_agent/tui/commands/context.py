@@ -37,8 +37,7 @@ _IDLE: Final = ("context_summarise",)
 """Actions of the context sheet that are not available during a turn."""
 _LEAST_BAR: Final = 5
 _REASON_CELLS: Final = 22
-"""Number of cells kept free for a section's reason (why it was shortened); a bar is drawn only in the cells left over.
-"""
+"""Number of cells kept free for the reason why a section was shortened; a bar is drawn only in the cells left over."""
 
 
 class ContextSheet(Viewer):
@@ -116,7 +115,7 @@ def _draw_bar(facts: Facts, view: ContextMeterView) -> None:
     looks, width = facts.looks, facts.width
     labels = [" "] * width
     limits = ticks(view, width)
-    # The first name is before its number, because the second limit is near.
+    # "warn" is written before its percentage: the soft limit is too near for a word after it.
     words = (("warn ", ""), ("", " soft limit"), ("", " compaction"))
     names = dict(zip(limits, words, strict=False)) if width >= 70 else {}
     for column, share in limits.items():
@@ -172,7 +171,7 @@ class _Columns(NamedTuple):
     state: bool
     bar: int
     top: int
-    """The number of tokens that a full bar stands for if sections have no budgets."""
+    """The number of tokens that a full bar represents if sections have no budgets."""
 
     @classmethod
     def fit(cls, view: ContextMeterView, width: int) -> "_Columns":

@@ -83,9 +83,9 @@ def _capture(context: AppContext, name: str) -> None:
 
 
 def check_keys(changed: Mapping[str, str | Sequence[str]], name: str, keys: Sequence[str]) -> KeyCheck:
-    """Return the errors that new keys for the action `name` would cause, given the user's other changed keys.
+    """Check new keys for the action `name`, given the user's other changed keys, and return the errors that they cause.
 
-    They are a `note` if the action still gets the keys, otherwise a `fault`.
+    The errors are a `note` if the action can still use the new keys, otherwise a `fault`.
     """
     before = apply_key_settings(changed).messages
     after = apply_key_settings({**changed, name: keys})

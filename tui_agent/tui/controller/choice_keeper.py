@@ -60,7 +60,7 @@ class ChoiceKeeper:
         in_use = model.profile, model.base_url
         is_chosen = (
             self._chosen_model and self._chosen_model == model.profile
-        )  # a program's own model has no name
+        )  # An external program's model has no name.
         if is_chosen and model.model and in_use != self._remembered:
             self._remembered = in_use
             self._remember_model(model)
@@ -78,7 +78,7 @@ class ChoiceKeeper:
         self._context.app.say(f"Using {name}{self._remark}.{note}", "done")
 
     def remember(self, *, policy: str = "", **values: str | bool) -> None:
-        """Write these values to the file of choices, in the background. `policy` is kept for the session's project."""
+        """Write `values` to the file of choices, in the background; save `policy` for the session's project only."""
         config = self._context.config
         if config is None or self._context.app.options.client != "app":
             return

@@ -102,7 +102,7 @@ class Pump:
                     break
         finally:
             follower.close()
-        self._views.prompts = []  # They are in the history already.
+        self._views.prompts = []  # The prompt history already holds these messages.
         if self._branch_changed is not None:
             with self._errors_reported():
                 await self._branch_changed()

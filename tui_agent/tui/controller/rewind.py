@@ -32,7 +32,7 @@ _FILES, _LEFT = "Files", "Kept"
 
 
 class KeptFilesPicker(Picker):
-    """List of the files that an undo or revert kept.
+    """List of the files that an undo or revert left unchanged, because someone else had changed them too.
 
     The list opens without a key press. If the user is typing a message at that moment, the keys go to the prompt.
     """

@@ -129,7 +129,8 @@ class SessionController:
         self.halted_at = -2
         """Number of the newest event when the engine could not store an event and ended its turn; otherwise -2."""
         self.seen_seq = -1
-        """Sequence number of the last event when the log was opened; no event up to it is announced as new."""
+        """Sequence number of the last event when the log was opened; events up to this number are not announced as new.
+        """
 
     # -- opening and closing ---------------------------------------------------------------------------------------
 

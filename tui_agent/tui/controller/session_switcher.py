@@ -272,7 +272,7 @@ class SessionSwitcher:
         else:
             has_config = self._host.config is not None
             hint = "/sessions or /new opens another" if has_config else "fix the configuration, then /new"
-            what = fault.message if self._host.chat.is_transcript_shown else ""  # Else the page says it.
+            what = fault.message if self._host.chat.is_transcript_shown else ""  # The start page shows it.
             self._host.app.set_status(StatusView("failed", "no session", what, note=hint))
             text = f"{fault.message} Close it there first." if is_locked else str(fault)
             is_on_page = self._host.start_page.show_fault(text)

@@ -41,7 +41,7 @@ def configure(host: SessionHost) -> None:
     names |= {path.stem for _, path in app.plugin_themes()}
     if config.theme and app.first.theme.name != config.theme and not app.options.theme:
         if config.theme in names:
-            app.use_theme(config.theme)  # Set by a trusted project, which the first frame did not know.
+            app.use_theme(config.theme)  # The first frame did not know a project's setting.
         else:
             faults.append(f"No theme '{config.theme}'. Choose from {', '.join(sorted(names))}.")
     keys = key_settings.apply_key_settings(config.keys)
@@ -101,7 +101,7 @@ class StartPage:
         host, options = self._host, self._host.app.options
         config = host.config
         is_session = options.session or options.continue_latest
-        is_agent = config is not None and config.agent in PROGRAM_AGENTS  # it has a model of its own
+        is_agent = config is not None and config.agent in PROGRAM_AGENTS  # it brings its own model
         if config is None or config.model or config.base_url or is_agent or is_session:
             host.chat.start.display = False
             host.app.reshape()

@@ -185,7 +185,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
             names.add("edit_rule")  # A one-line field would show this rule differently from what is saved.
         if self.shows_policy:  # these keys show the request again
             names |= {words.action for words in WORDS.values()} | {"edit_rule"}
-        if self.everywhere:  # the footer's word is no longer true
+        if self.everywhere:  # the footer's word "every project" is no longer true
             names.add("rule_scope")
         return frozenset(names)
 

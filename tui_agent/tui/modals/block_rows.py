@@ -41,7 +41,7 @@ MAX_COLOURED_LINE: Final = 3000
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
 """A function that returns a preview of a long text, and later passes the full text to the given callback."""
 Line: TypeAlias = list[tuple[str, Role]]
-"""A line as pairs of a text and its colour role."""
+"""A line as a sequence of (text, colour role) pairs."""
 _JSON_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"{}\[\],:]+|[\s{}\[\],:]+')
 """Matches a JSON string, a number, a word, or the characters between them."""
 

@@ -61,10 +61,10 @@ class DiffSheet(Viewer):
         """Index of the first file that is drawn."""
         self._comparisons: dict[str, tuple[LineDiff | None, str]] = {}
         self._hunks: dict[tuple[str, int], list[list[Strip]]] = {}
-        """The rows of each hunk, by path and width."""
+        """Mapping from a file's path and a width in cells to the rows of each hunk."""
         self._stops: list[Stop] = []
         self._chosen: tuple[str, int] = ("", -1)
-        """Path, and index of the hunk, of the chosen `Stop`; the index is -1 if it has no hunk."""
+        """Path and hunk index of the chosen `Stop`; the index is -1 if the stop is a file without hunks."""
         self._reverted: frozenset[RevertedHunk] = frozenset()
         self._message: tuple[str, Role] = "", "t2"
         self._asked_at = -1

@@ -246,7 +246,7 @@ class ForkForm(Form[ForkRequest | None]):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        self.fault = ""  # Reset it here, before Sheet.on_key, which Textual calls too.
+        self.fault = ""  # Reset first: next, Textual calls Sheet.on_key, which may set a new fault.
 
     @property
     def open_field(self) -> Field | None:

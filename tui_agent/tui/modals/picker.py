@@ -131,7 +131,10 @@ class Picker(ChoiceSheet[str | None]):
         self.field = Field()
         self.empty = empty
         self.free = free
-        """Words before a typed text in the row that uses it (`Use the model named`); empty if only items can be chosen."""
+        """Words before the typed text in the row that uses it: `Use the model named`.
+
+        Empty if only items can be chosen.
+        """
         self.is_typed_first = False
         """True if a typed text is listed before the items that it matches."""
         self.total: str | None = None
@@ -280,7 +283,7 @@ class Picker(ChoiceSheet[str | None]):
                 if paths or any(item.about for item in members)
                 else [width(item.right) for item in members]
             )
-            room = cells - max(beside) - 8 if beside else 0  # a path, or a row without more, takes the rest
+            room = cells - max(beside) - 8 if beside else 0  # paths and texts on the right take the rest
             widths[group] = min(longest + 3, max(12, cells // 2, room))
         return {item.group: widths[item.group if item.group in with_paths else ""] for item in items} | {
             "": widths.get("", 0)

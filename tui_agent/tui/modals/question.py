@@ -59,7 +59,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
         self._text = ""
         self._read = read
         self.options = question.options
-        if question.form == "text":  # digits are text from the start
+        if question.form == "text":  # without options to choose from, a digit is text at once
             self.chosen = len(self.options)
 
     @property

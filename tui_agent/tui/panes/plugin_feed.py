@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from tui_agent.plugin_host.places import PanePlace
 
 PanePlaces: TypeAlias = Mapping[str, "PanePlace"]
-"""The place of each pane, i.e. its plugin and folder, by the pane's name."""
+"""Mapping from a pane's name to its place, i.e. its plugin and folder."""
 PERIOD_S: Final = 0.2
 """Seconds between two requests to the child process."""
 KIND: Final = "pane:"
-"""Prefix in a plugin's list of contributions that marks a pane."""
+"""Prefix of the entries for panes in a plugin's list of contributions, e.g. `pane:test_runs`."""
 
 
 class PaneSource(Protocol):

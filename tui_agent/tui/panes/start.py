@@ -24,7 +24,10 @@ from tui_agent.tui.widgets.rows import Pen, blank_strip, cells, with_intent
 
 NAME_CELLS: Final = 17
 MIN_WIDE_ROOM: Final = 62
-"""Minimum width in cells of the page for names of rows that are `NAME_CELLS` wide whatever the names."""
+"""Minimum width of the page, in cells, at which names of rows get `NAME_CELLS` cells.
+
+On a narrower page they get only as many cells as the longest name needs.
+"""
 MAX_WIDTH: Final = 92
 MAX_NOTICES: Final = 3
 FOLDER_INDENT: Final = " " * 6
@@ -83,7 +86,10 @@ class Start(KeyActions, LinePane, can_focus=True):
         super().__init__(looks, id=id)
         self.content = StartContent()
         self.numbers: dict[str, int] = {}
-        """The digit key of each row's intent. A row added later gets the next digit, so digits keep their meaning."""
+        """Mapping from a row's intent to the row's digit key.
+
+        A row added later gets the next digit, so digits keep their meaning.
+        """
         self.chosen = 0
         self.typed_into: Widget | None = None
         """The widget that gets the letters that are not keys of the start page."""

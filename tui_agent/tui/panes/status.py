@@ -92,7 +92,7 @@ class Status(LinePane):
             clock = "  " + format_elapsed(self.now - view.since)
         if view.what:
             room = max(8, width - 40) if width >= 70 else width - cells(parts) - len(clock) - 16
-            if not view.stage:  # The pipeline may give way.
+            if not view.stage:  # Without a stage, the pipeline on the right may be left out.
                 room = width - cells(parts) - len(clock) - 4
             gap = " " if view.mood == "running" else "  "
             parts += cut_parts([pen.part(gap + view.what, "t2")], room, symbols.ellipsis)

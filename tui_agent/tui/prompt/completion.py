@@ -15,7 +15,7 @@ from tui_agent.tui.prompt.symbols import Symbol
 MAX_FILES_BEFORE_SYMBOLS = 5
 """Maximum number of files listed before the symbols.
 
-The names of these files contain the query. If no name does, one other file is listed.
+Only files whose names contain the query are listed there. If there are none, one file with a weaker match is listed.
 """
 MAX_FOUND: Final = 50
 """Maximum number of files, folders and symbols in the menu."""

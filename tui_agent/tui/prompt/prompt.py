@@ -155,7 +155,7 @@ class Prompt(Vertical):
     def set_queue(self, texts: Sequence[str], *, after: str, can_send: bool) -> None:
         """Show the queued messages; `after` names the work that must end before they are sent.
 
-        If `can_send`, the first message can be sent earlier.
+        With `can_send` True, the user can send the first message earlier.
         """
         before = self.queue_rows.rows_wanted
         self.queue_rows.set_texts(texts, after=after, can_send=can_send)

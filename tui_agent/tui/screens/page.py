@@ -410,7 +410,10 @@ class Page(PageFrame[ItemT]):
 
 
 class LinesScreen(FullScreen):
-    """A screen of rows that scroll but cannot be selected: head, rows, footer. `scope` names the keys of a subclass."""
+    """A screen of rows that scroll but cannot be selected: head, rows, footer.
+
+    `scope` is the scope of the keys that a subclass adds.
+    """
 
     DEFAULT_CSS = """
     LinesScreen { background: $s0; }

@@ -139,7 +139,7 @@ class Keyboard(XTermParser):
         for start in ("\x1b]", ESC):
             if pending.endswith(start) and (start + data).startswith(_REPORT):
                 for _ in self._release_esc():
-                    pass  # Not a key: it began the report.
+                    pass  # This Esc began the report, so it is not a key.
                 data, pending = start + data, ""
         if self._begun_report and time.monotonic() < self._begun_at + REPLY_S:
             data = self._begun_report + data
@@ -166,7 +166,7 @@ class Keyboard(XTermParser):
             is_pair = data[0] == ESC and data[1] < " " and data[1] != ESC and data not in ANSI_SEQUENCES_KEYS
             for message in super().feed(data[1] if is_pair else data):
                 if is_pair and isinstance(message, Key) and message.key.startswith("ctrl+"):
-                    # Textual drops the Alt: Ctrl+Alt+C would interrupt.
+                    # Textual drops the Alt, so Ctrl+Alt+C would interrupt like Ctrl+C.
                     yield Key(f"alt+{message.key}", None)
                 else:
                     yield message

@@ -185,7 +185,7 @@ def last_words(words: str) -> bool:
     """
     try:
         sys.stdout.write(f"{words}\n" if words else "")
-        for stream in (sys.stdout, sys.__stderr__):  # The screen's driver writes to the second one.
+        for stream in (sys.stdout, sys.__stderr__):  # The screen's driver writes to stderr.
             if stream is not None:
                 stream.flush()
     except OSError:

@@ -124,7 +124,7 @@ def colour_mode(environ: Mapping[str, str]) -> ColourMode:
         return "none"
     wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
     if wanted == "auto":
-        # As Rich detects it: a terminal that names no more has sixteen colours.
+        # The same rule as in Rich: sixteen colours, unless the terminal says that it has more.
         is_full = _is_true_color(environ) or has_256_colours(environ)
         return "full" if is_full else "16"
     return "16" if wanted == "standard" else "full"
@@ -174,7 +174,7 @@ def named_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThem
     file is not valid.
     """
     paths = (folder / f"{name}.toml" for folder in reversed(theme_folders(environ)))
-    # os.path: false where it may not be read
+    # os.path returns False for a folder that may not be read.
     path = next((path for path in paths if "/" not in name and os.path.isfile(path)), None)  # noqa: PTH113
     if path is None:
         path = next((path for _, path in plugin_themes() if path.stem == name), None)

@@ -34,7 +34,7 @@ class Finder:
         self.text = ""
         self.current: Hit | None = None
         self._counts: dict[int, int] = {}
-        """The number of matches in each entry, by the entry's index.
+        """Mapping from an entry's index to the number of matches in the entry.
 
         Matches are first counted in the entry's text. When the search has reached the entry, they are counted in its
         rows, which may show a text twice or break a match.

@@ -247,7 +247,9 @@ class _Table:
         self._rows: list[Row] = []
         self._widths: list[int] = []
         self._measured = self._drawn = 0
-        """The number of lines when the column widths were last computed, and the number of lines that have rows."""
+        """`_measured`: number of lines when the column widths were last computed; `_drawn`: number of lines drawn so
+        far.
+        """
 
     def add(self, line: str, start: int) -> None:
         cells = self._parse(line, start)

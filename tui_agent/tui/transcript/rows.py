@@ -224,7 +224,7 @@ def _part(run: Run, low: int, high: int) -> Run:
 
 
 def action_runs(actions: Sequence[str], style: Style, between: Style) -> list[Run]:
-    """Return a run for each action, which a click on it performs, with spaces between them."""
+    """Return a run for each action, with spaces between them; a click on a run performs its action."""
     runs: list[Run] = []
     for name in actions:
         runs += [*([Run("  ", between)] if runs else []), Run(name, style, act=name)]

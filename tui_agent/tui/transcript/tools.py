@@ -44,7 +44,7 @@ _TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")
 """Pattern of a list of counts, the most important count first: `90 failed, 186 passed, 110 skipped`."""
 _REMARK_LIMIT: Final = 48
 _TARGET_LEAST: Final = 10
-"""Minimum width in cells of the target's first row; in a narrow view the outcome is cut off instead."""
+"""Minimum width in cells of the target's first row; if the view is too narrow for both, the outcome is cut off."""
 _ROOMY: Final = 64
 """Minimum width of the transcript, in cells, for the row of a subagent to show its iteration."""
 _COMMAND_LINES: Final = 3
@@ -209,7 +209,7 @@ def _right(entry: ToolEntry, look: Look, now: float) -> list[Run]:
     time = ""
     if entry.state == "running" and entry.started_at is not None:
         time = format_elapsed(now - entry.started_at)
-    elif entry.duration_ms is not None and entry.state != "lost":  # It ran on after its last event.
+    elif entry.duration_ms is not None and entry.state != "lost":  # A lost call ran past its last event.
         time = format_duration(entry.duration_ms / 1000)
     runs: list[Run] = []
     room = look.right - TARGET_COLUMN - _TARGET_LEAST - (max(len(time), TIME_CELLS) + 3 if time else 0)

@@ -52,7 +52,7 @@ def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:
             rows = [look.both_sides([look.gutter(), *runs], right)]
             break
     else:
-        # The changed files have a row of their own, so that no number of theirs is separated from the others.
+        # Put the changed files in a row of their own, so that their numbers stay together.
         heads = wrap([*left, Run(dot.join(facts), tone)], room, rest_room=look.full)
         rows = [
             look.both_sides([look.gutter(), *part], [] if number else right)

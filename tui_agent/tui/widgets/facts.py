@@ -81,7 +81,10 @@ class Facts:
             self.pair(name, value, role, names=names)
 
     def pair(self, name: str, value: str, role: Role = "t1", *, names: int = 12) -> None:
-        """Add `name value` with the value wrapped. The name is padded to `names` cells."""
+        """Add a row for `name value`, and more rows below it if the value is too long.
+
+        The name is padded to `names` cells.
+        """
         for number, line in enumerate(wrap(clean(value), max(8, self.room - names))):
             label = "" if number else name
             self.line([(label.ljust(names), self.style("t2")), (line, self.style(role))])

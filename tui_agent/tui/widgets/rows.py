@@ -140,7 +140,7 @@ class Pen(NamedTuple):
         return [self.mark, (symbol, self.style(role)), (" ", self.style())]
 
     def line(self, cells_wide: int, left: Sequence[Part], right: Sequence[Part] = ()) -> Strip:
-        """Draw a row; its empty cells have no intent."""
+        """Draw a row; a click on its empty cells does nothing."""
         return row(
             cells_wide,
             left,

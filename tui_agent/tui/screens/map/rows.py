@@ -172,7 +172,7 @@ def code_preview(line: MapLine, text: str) -> str:
 def draw_map_facts(
     facts: Facts, choice: RepoMapOptions, files: int, settings: SessionSettings | None, note: str
 ) -> None:
-    """Add facts about the whole map: its size, when the model gets it, and the text after the semicolon in `note`."""
+    """Add facts about the whole map: its size, when the model gets it, and the part of `note` after its semicolon."""
     facts.section("For the model")
     facts.fact("budget", f"{format_tokens(choice.max_tokens)} tokens")
     if files:

@@ -186,8 +186,8 @@ class MapPage(SearchPage[MapLine | None]):
     def list_files(self, stay: Literal["row", "place", "top"] = "row") -> None:
         """List the files of the newest answer.
 
-        With `stay="row"`, keep the selected row, or a row of the same file. With `place`, keep the position of the
-        selection. With `top`, select the first row.
+        With `stay="row"`, keep the selected row, or a row of the same file. With `stay="place"`, keep the position of
+        the selection. With `stay="top"`, select the first row.
         """
         if self.answer is None:
             return

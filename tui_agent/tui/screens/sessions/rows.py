@@ -88,7 +88,7 @@ def parse_sessions(output: str) -> list[Row]:
 
 
 def parse_hits(output: str) -> dict[str, Hit]:
-    """Parse the output of `sessions search --sessions --json` into matches by session id."""
+    """Parse the output of `sessions search --sessions --json` into a mapping from session id to match."""
     return {hit.session: hit for hit in read_rows(Hit, output)}
 
 

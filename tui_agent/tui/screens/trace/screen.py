@@ -64,7 +64,7 @@ class TraceScreen(Page[int]):
 
     def fit(self) -> None:
         super().fit()
-        self.footer.styles.margin = 0  # One more row of spans.
+        self.footer.styles.margin = 0  # The list gets the footer's margin as one more row.
 
     def show_keys(self) -> None:
         span = self.subject
