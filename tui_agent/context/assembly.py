@@ -52,7 +52,10 @@ SHORTEN_FRACTION = 0.25
 With a smaller fraction nearly every request would start differently, and the provider could cache nothing.
 """
 CUT_FRACTION = 0.10
-"""Fraction of the tokens available for a request. User messages that must be cut are cut by this much more."""
+"""Additional part that is cut from user messages that do not fit, as a fraction of the tokens available for a request.
+
+Thanks to this reserve, the next requests need no new cuts and start with the same text.
+"""
 PINNED: Final = "a pinned message"
 PINNED_SHORT: Final = "a pinned message is shortened: no room"
 NO_ROOM: Final = "too long for the window: only its beginning and end are sent"
@@ -76,8 +79,8 @@ SECTION_ORDER: tuple[SectionName, ...] = (
 class RequestInput:
     """The content and limits from which one request is packed.
 
-    `answer` is the number of tokens reserved for the answer. `session_context` is the start of the text that an earlier
-    session handed over.
+    `answer` is the number of tokens reserved for the answer. `session_context` is the beginning of the summary that an
+    earlier session handed over to this one.
     """
 
     request_id: RequestId
@@ -99,8 +102,9 @@ class PackedRequest:
     """A packed request: the system prompt, the messages after it, and the manifest.
 
     `needed` and `chars` are the tokens and characters of the request before shortening. `cuts` are the user messages,
-    instructions and summaries that the window cannot hold; for these the size after cutting counts. `short` are the
-    shortened sections. `last` is the highest possible limit of the request in tokens; None if the window is unknown.
+    instructions and summaries that had to be cut because the window cannot hold them; in `needed`, they count with
+    their size after the cut. `short` are the shortened sections. `last` is the maximum tokens of a request that leaves
+    only a minimum for the answer; None if the window is unknown.
     """
 
     system: str
@@ -133,7 +137,10 @@ class _Draft:
 
     @property
     def required(self) -> int:
-        """The number of tokens that are never shortened: some sections, and the required content of summaries."""
+        """The number of tokens that are never shortened.
+
+        They are the sections in `ALWAYS_SENT` and the required content of summaries.
+        """
         return sum(self.shares[name].tokens for name in ALWAYS_SENT) + sum(map(required_tokens, self.counted))
 
 

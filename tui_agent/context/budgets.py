@@ -65,7 +65,7 @@ class Room:
     """The maximum tokens of a request. Both limits are None if the window is unknown.
 
     `tokens` is the window minus the answer and a margin. `max_tokens` is the limit for a request whose user messages
-    need more; it reserves only a minimum for the answer.
+    need more than `tokens`: it reserves only a minimum for the answer.
     """
 
     tokens: int | None

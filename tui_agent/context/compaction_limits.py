@@ -66,9 +66,9 @@ def _content_chars(piece: Content) -> int:
 def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> int:
     """Return the number of messages at the start that a summary can replace; 0 if it can replace none.
 
-    About `keep_chars` characters stay. The first `first` messages are an older summary and are always replaced. The
-    first message that stays is not a tool result. Every message that stays must have a higher `seq` than every replaced
-    message, because the log separates them by one `seq`.
+    About `keep_chars` characters stay. If the history starts with an older summary, the argument `first` is the number
+    of its messages; they are always replaced. The first message that stays is not a tool result. Every message that
+    stays must have a higher `seq` than every replaced message, because the log separates them by one `seq`.
     """
     starts = [
         index for index in range(first + 1, len(history)) if not isinstance(history[index], ToolMessage)

@@ -98,7 +98,7 @@ def _part_texts(part: ModelPart) -> list[str]:
 def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
     """Return the section of each message. Tool results after the user's newest message are recent observations.
 
-    `carried` is the summary of an earlier session with which this session continues; empty if there is none.
+    `carried` is the summary that an earlier session handed over to this one; empty if there is none.
     """
     newest = max((index for index, message in enumerate(messages) if _starts_turn(message)), default=-1)
     return [
@@ -107,7 +107,7 @@ def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
 
 
 def _starts_turn(message: Message) -> bool:
-    """Return True for a message sent with a prompt. Instructions that are added after a call are not."""
+    """Return True if the message was sent with a prompt. Return False for instructions that are added after a call."""
     return isinstance(message, UserMessage) and message.origin != "instructions"
 
 

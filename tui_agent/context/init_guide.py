@@ -119,7 +119,7 @@ def render_guide(facts: Survey) -> str:
 
 
 def _commands_end(lines: list[str]) -> int:
-    """Return the index after the last line of the command list that this module once wrote; 0 if there is none."""
+    """Return the index of the line after the command list that an earlier run wrote; 0 if there is no such list."""
     titles = (
         index for index, line in enumerate(lines) if line in (TITLE, f"{TITLE} found in the repository")
     )

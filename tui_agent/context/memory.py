@@ -34,7 +34,7 @@ TEST_COMMANDS: Final = "test_commands"
 """Name of the block with the test command that reported each failing test. The block is not shown."""
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
-"""Minimum words of a question that closes a longer open question which contains it."""
+"""Minimum number of words with which an answered question also closes a longer open question that contains it."""
 _LINE = 200
 _QUESTION = 120
 _DEFINES = re.compile(
@@ -171,7 +171,7 @@ def _selected_tests(command: str) -> list[str]:
 def start_turn(memory: JsonMap, asked: str) -> JsonMap:
     """Return the blocks of the memory that change when a turn starts.
 
-    The goal is the first request of the session.
+    The block `task` has the goal, which is the first request of the session, and the current request.
     """
     known = memory.get("task")
     goal = known.get("goal") if isinstance(known, dict) else None
@@ -181,7 +181,7 @@ def start_turn(memory: JsonMap, asked: str) -> JsonMap:
 
 @dataclass(slots=True)
 class _Changes:
-    """Collects the changes that one call makes to the working memory."""
+    """The changes that one call makes to the working memory, collected for one event."""
 
     memory: JsonMap
     redact: Callable[[str], str]
@@ -197,7 +197,7 @@ class _Changes:
         self.newest.setdefault(block, []).extend(items)
 
     def drop(self, block: str, begins: str) -> None:
-        """Remove the items that start with `begins` from the list in a block of the memory."""
+        """Remove the items that start with the text `begins` from the list in this block of the memory."""
         removed = [text for text in block_items(self.memory, block) if text.startswith(begins)]
         self.gone.setdefault(block, []).extend(removed)
 
@@ -315,7 +315,7 @@ def _add_user_answer(changes: _Changes, call: ToolCallPart, result: ToolResult) 
 def _add_investigation(changes: _Changes, call: ToolCallPart, result: ToolResult) -> None:
     """Add the findings of a read-only delegate as a fact, and the delegate's open questions.
 
-    The findings are added only if they are certain and have locations.
+    The findings are added only if the delegate reports high confidence and names locations in the source.
     """
     data, task = result.data, call.arguments.get("task")
     listed, summary, evidence = data.get("open_questions"), data.get("summary"), data.get("evidence")
@@ -354,7 +354,7 @@ def _format_places(evidence: Sequence[JsonValue]) -> Iterator[str]:
 
 
 def _matching_questions(asked: str, questions: Iterator[str] | Sequence[str]) -> Iterator[str]:
-    """Yield the open questions that contain the words `asked`, or that are contained in them."""
+    """Yield the open questions that the question `asked` contains, or that contain `asked`. Only whole words count."""
     words = _normalise_words(asked)
     is_short = words.count(" ") < MIN_QUESTION_WORDS
     return (

@@ -45,9 +45,9 @@ _ABSOLUTE_STARTS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class MentionedPath:
-    """A path that a mention may mean. `given` is its text in the message.
+    """A path that a mention may refer to. `given` is the text of the mention.
 
-    `first_line` and `last_line` are 0 if the message gives no lines.
+    `first_line` and `last_line` are 0 if the mention names no lines.
     """
 
     given: str
@@ -60,7 +60,8 @@ class MentionedPath:
 class MentionCandidate:
     """A text in the message that may be a mention.
 
-    `readings` are the paths that it may mean, likeliest first. `symbol` is the symbol that it may mean; empty if none.
+    `readings` are the paths that the text may refer to, likeliest first. `symbol` is the name of the symbol that it may
+    refer to; empty if it cannot be one.
     """
 
     given: str

@@ -104,7 +104,7 @@ def may_mention(text: str, root: str) -> bool:
 async def resolve_mentions(text: str, sources: Sources) -> tuple[Mention, ...]:
     """Return the mentions in the message `text`, in order.
 
-    A candidate that was not found is included only if it can only be a path (`is_certain`).
+    A candidate that was not found is left out, unless its text can only be a path (`is_certain`).
     """
     places = await to_thread.run_sync(find_candidates, text, sources.env.root)
     lookups: list[_Lookup] = []

@@ -366,7 +366,7 @@ def _file_block(
 def _fit_files(files: Sequence[_File], whole: str, first: str, lasts: bool, room: int) -> FittedText:
     """Return the list of files in the first form that fits.
 
-    The forms are: without reasons, grouped by folder, and only the newest files.
+    The forms are tried in this order: without reasons, grouped by folder, only the newest files.
     """
     with_counts = "\n".join(
         f"- {file.path}: {file.counts}" if file.counts else f"- {file.path}" for file in files

@@ -25,15 +25,15 @@ MIN_CHARS: Final = 2_000
 WORK: Final = 0.25
 """Fraction of the window that should be free for work between two summaries."""
 _OVERHEAD_FACTOR: Final = 1.15
-"""Factor for the characters of the user's words that also allows for other required content."""
+"""Factor for the number of characters of the user's words, which leaves room for other required content too."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedContent:
-    """Sizes of the other content of the window, beside a summary.
+    """Sizes of the content that shares the window with a summary.
 
-    `fixed` is the number of tokens of everything except messages. `base` also includes the messages that stay.
-    `fixed_chars` and `base_chars` are the same sizes in characters.
+    `fixed` is the number of tokens of everything except messages, such as the tools. `base` is `fixed` plus the tokens
+    of the messages that stay. `fixed_chars` and `base_chars` are the same sizes in characters.
     """
 
     fixed_chars: int
@@ -46,8 +46,8 @@ class FixedContent:
 class SummaryRoom:
     """Limits of a summary.
 
-    `room` is the maximum number of characters, and `preferred` is the preferred number; `story` is the number for the story, and
-    `tokens` is the maximum of tokens. `cut` is True if required content does not fit.
+    `room` and `tokens` are the maximum size in characters and in tokens. `preferred` is the preferred number of
+    characters, and `story` is the number of characters for the story. `cut` is True if required content does not fit.
     """
 
     room: int
@@ -62,9 +62,9 @@ class SummaryRoom:
     ) -> "SummaryRoom":
         """Compute the limits of a summary in a window of `window` tokens.
 
-        `last` is the maximum tokens of a request full of user messages. `needs` is the number of characters of required
-        content, and `own` is the part of it that is the user's words. `share` is the preferred fraction of the window for
-        the request. `per_char` is the number of tokens per character.
+        `last` is the maximum tokens of a request that leaves only a minimum for the answer (`Room.max_tokens`). `needs`
+        is the number of characters of required content; `own` of these characters are the user's words. `share` is the
+        preferred fraction of the window for the whole request. `per_char` is the number of tokens per character.
         """
         window_chars = window / per_char
         preferred = round(share * window_chars) - beside.base_chars

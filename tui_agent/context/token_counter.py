@@ -45,7 +45,8 @@ class Vocabulary(Protocol):
 class BytePairs:
     """OpenAI's vocabulary cl100k.
 
-    Its counts are close enough to those of other vocabularies, and it needs a third of o200k's memory.
+    Its counts are close enough to those of other vocabularies, and it needs a third of the memory of the newer
+    vocabulary o200k.
     """
 
     name = VOCABULARY

@@ -88,7 +88,11 @@ class HistoryFitter:
         needed: int,
         preferred: int,
     ) -> None:
-        """Shorten the history by at least `needed` tokens, and old messages by up to `preferred` tokens."""
+        """Shorten the history by at least `needed` tokens.
+
+        Old messages are shortened further, until `preferred` tokens are saved. Newest results and pinned messages are
+        shortened only as far as `needed` requires.
+        """
         remaining = needed - preferred + self._shorten_sections(fitted, sections, room, preferred)
         everything = range(len(fitted.counted))
         free = [position for position in everything if position not in fitted.pinned]
@@ -104,7 +108,10 @@ class HistoryFitter:
             _drop_oldest(fitted, remaining)
 
     def cut_as_before(self, fitted: FittedHistory, limit: object) -> None:
-        """Repeat earlier cuts that have the same `limit`, so that the request starts like the previous request."""
+        """Repeat the earlier cuts of these messages, so that the request starts like the previous request.
+
+        `limit` identifies the window for which messages were cut. If it has changed, the earlier cuts are forgotten.
+        """
         if limit != self._limit:
             self._limit = limit
             self._cut.clear()
@@ -151,9 +158,9 @@ class HistoryFitter:
     def _shorten_sections(
         self, fitted: FittedHistory, sections: Sequence[SectionName], room: Room, excess: int
     ) -> int:
-        """Shorten the oldest messages of each section in turn, until the section does not exceed its share.
+        """Shorten old messages, section by section and the oldest first, until `excess` tokens are saved.
 
-        Returns the tokens that are still too many.
+        Returns the number of tokens that are still to be saved.
         """
         counted = list(fitted.counted)
         free = [
@@ -223,7 +230,10 @@ def _index_of_newest_answer(fitted: FittedHistory) -> int:
 
 
 def _longest_text(message: Message) -> str:
-    """Return the longest text of a user message or an instruction, or the text of a summary. Otherwise empty."""
+    """Return the longest text of a user message or an instruction, or the text of a summary.
+
+    Empty for other messages.
+    """
     match message:
         case UserMessage(origin="prompt" | "instructions"):
             return _text(message)

@@ -1,7 +1,7 @@
 """List of a repository's files, each with a key (size, time, inode) that changes when the file changes.
 
-Invariant: links are never followed, and nothing outside `root` is listed. Files are not opened; only without git, the
-ignore files are. Names that are not UTF-8 are decoded by `os.fsdecode`.
+Invariant: links are never followed, and nothing outside `root` is listed. No file is opened, except the ignore files in
+a folder without git. Names that are not UTF-8 are decoded by `os.fsdecode`.
 """
 
 import os
@@ -47,7 +47,10 @@ _OTHER_KINDS = {stat.S_IFLNK: "link", stat.S_IFDIR: SUBMODULE}
 
 
 class Entry(NamedTuple):
-    """A file with its size, modification time and inode. A file with equal values is treated as unchanged."""
+    """A file with its size, modification time and inode.
+
+    As long as these stay the same, the file is treated as unchanged.
+    """
 
     path: str
     size: int
@@ -75,7 +78,7 @@ def list_files(root: Path, may_show: Callable[[str], bool]) -> FileList:
 
 
 def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, list[str]]:
-    """Return the list of files, and all names that were found.
+    """Return the list of files, and all names that were found, including those of files that are left out.
 
     The list's `folders` are empty; `with_folders` computes them later from the names.
     """

@@ -17,11 +17,14 @@ MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
 _PAIR = Struct("<If")
 Edges = list[dict[int, float]]
-"""Edges of the graph. Item `n` has the files whose names file `n` (in path order) uses, with weights."""
+"""Edges of the graph.
+
+Item `n` belongs to the `n`-th file in path order: `dict` of a file whose names it uses → weight.
+"""
 
 
 def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
-    """Return, for the hash of each name, the files that define the name.
+    """Return a `dict` of a name's hash → the files that define the name.
 
     Names defined in more than `MAX_DEFINERS` files are left out.
     """

@@ -49,7 +49,7 @@ class BuiltinLanguage(NamedTuple):
 
 
 class BuiltinTable(NamedTuple):
-    """The built-in languages by name, and the languages of file suffixes and of whole file names."""
+    """The built-in languages: `dict` of name → language, of file suffix → name, and of whole file name → name."""
 
     languages: Mapping[str, BuiltinLanguage]
     by_suffix: Mapping[str, str]

@@ -15,7 +15,7 @@ from tui_agent.folds.text.word_forms import find_words
 MOST = 8
 MOST_NAMES = 200
 MOST_CODE_NAMES, MAX_WORDS = 3, 2_000
-"""Maximum number of code names that are taken for files, and of words in which they are searched."""
+"""Maximum number of code names that are looked up as files, and of words in which code names are searched for."""
 MOST_ALIKE = 5
 """Maximum number of files that one name may mean. A name that could mean more files is ignored."""
 _NAME = re.compile(
@@ -120,7 +120,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) -> list[NamedFile]:
-    """Return the files whose path ends with `word`, or whose path is the end of `word`."""
+    """Return the files whose path ends with the path `word`, or whose path is the end of `word`."""
     parts = _parts(word)
     if not parts:
         return []

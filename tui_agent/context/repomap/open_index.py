@@ -57,7 +57,10 @@ class OpenIndex:
         remove(self._path)
 
     def fail(self, error: sqlite3.Error) -> None:
-        """Handle an error of reading: delete a damaged index, or close an index that another process has locked."""
+        """Handle an error raised by reading the index.
+
+        A damaged index is deleted. An index that another process has locked is closed.
+        """
         if isinstance(error, sqlite3.OperationalError):
             self.drop()
         else:

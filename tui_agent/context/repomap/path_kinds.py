@@ -1,4 +1,4 @@
-"""Kinds of files, determined by the path alone: tests, documents, foreign code, entry points.
+"""Kinds of files, determined by the path alone: tests, documents, vendored code, entry points.
 
 Invariant: all functions are pure; letter case does not matter.
 """
@@ -11,7 +11,7 @@ from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.question_words import Query
 
 DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
-"""Weight of a match in a file of each kind.
+"""Weight of a match in a file, by the kind of the file (`foreign`: vendored code or build output).
 
 Documents have the lowest weight, because their words match almost every question.
 """
@@ -40,7 +40,7 @@ _FOREIGN_FOLDER = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[_-]?party|node_modules|deps|external|extern|dist)/|\.min\."
     r"|^(?:(?!(?:src|source|lib|pkg|internal|app|cmd)/)[^/]+/)?(?:build|out)/"
 )
-"""Matches folders of foreign code and build output. `build` matches only at the top or one level below."""
+"""Matches folders of vendored code and build output. `build` and `out` match only at the top or one level below."""
 _SETTINGS = re.compile(
     r"\.(?:json|ya?ml|toml|cfg|ini|xml|conf|properties|snap|html|css)$|\.config\.[cm]?[jt]s$|(?:^|/)\.[^/]+(?:/|$)"
 )

@@ -1,6 +1,6 @@
 """Removal of those parts of a question that do not describe its topic.
 
-Such parts are the fixed text of an issue form, versions, and stack frames of foreign code.
+Such parts are the fixed text of an issue form, versions, and stack frames of installed packages.
 
 Invariant: all functions are pure. If nothing would remain, the whole question is kept. In a question of one line, only
 comments are removed.
@@ -25,7 +25,7 @@ _CODE = re.compile(
     r"\s*+(?:(?:async |pub(?:lic)? |static |private )*+(?:class|const|def|export|fn|from|func|function|import|let|return|var"
     r"|package|using|if|for|while|#include)\b.*[\w)\]}'\":;{>]|[\w.]+\(.*\)|[\w.]+ ?= ?[A-Za-z_'\"\[{(].*|.*[;{}])$"
 )
-"""Matches a line of code. A heading above a line of code is really a comment."""
+"""Matches a line of code. A heading such as `# Setup` directly above code is a comment of that code."""
 _FORM_DEFAULT = re.compile(
     r"A clear and concise description of |Steps to reproduce the behavio|Add any other context |If applicable, add "
     r"|_No response_|(?:Go to|Click on|Scroll down to) '\.+'|See error$"
@@ -153,7 +153,7 @@ def _relevant_lines(section: _Section) -> list[str]:
 
 
 def _is_comment(section: _Section) -> bool:
-    """Return True if the section's heading is really a comment in code without a fence."""
+    """Return True if the heading is a code comment: it starts with `# `, and code outside a code fence follows."""
     outside = (line for index, line in enumerate(section.lines) if index not in section.code)
     return section.heading.lstrip().startswith("# ") and any(_CODE.match(line.rstrip()) for line in outside)
 

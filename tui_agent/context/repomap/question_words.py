@@ -40,7 +40,10 @@ REQUEST_WEIGHT = 0.1
 """Factor for the weight of such a word, except in a code name."""
 _DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
-"""The weight of a word falls with its position, from 1 to `LEAST_PLACE`; half of the fall is at `HALF_PLACE`."""
+"""Weight of a word far from the start of a question, and the position at which the weight is halfway to that value.
+
+The first word has the weight 1.
+"""
 
 
 ABOUT: dict[str, frozenset[str]] = {

@@ -90,8 +90,8 @@ def rank_files(
 ) -> list[FileScore]:
     """Return all files that match the question, best first.
 
-    The best `LOOKED_INTO` files by words and history are read, and their best window and word pairs are added to the
-    score.
+    The `LOOKED_INTO` files with the best scores for words and past commits are then read, and scores for their best
+    window and word pairs are added.
     """
     top = max(words.values(), default=1.0)
     base = {path: score / top for path, score in words.items()}

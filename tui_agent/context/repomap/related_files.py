@@ -15,14 +15,14 @@ from tui_agent.context.repomap.ranking import FileScore
 from tui_agent.context.repomap.snapshot import Snapshot
 
 FIRM, FIRST, SEEDS = 4, 10, 8
-"""Numbers of files at the start of the order.
+"""Three numbers of files at the start of the order.
 
-The first `FIRM` files keep their place. The first `FIRST` places are open to files of any kind. Files related to the
-first `SEEDS` files are added.
+The first `FIRM` files keep their place. After the first `FIRST` places, tests, documents and settings files get a lower
+score. Files that are related to the first `SEEDS` files are added.
 """
 LINK_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3
 UNEQUAL = 0.5
-"""Factor for the score of a related file that is a test, a document, foreign code or a settings file."""
+"""Factor for the score of a related file that is a test, a document, vendored code or a settings file."""
 _SCORE = attrgetter("score")
 
 

@@ -14,7 +14,7 @@ from tui_agent.protocol.unicode_text import format_count, replace_invisible
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
 _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
-"""Those reasons for leaving files out that are nouns; all other reasons are adjectives."""
+"""Reasons for leaving files out that are nouns and get a plural (`2 links`). All others are adjectives (`3 binary`)."""
 IN_ORDER = 10
 BRIEF_SYMBOL_CHARS = 80
 MANY_TOPS = 4

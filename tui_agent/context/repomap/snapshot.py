@@ -59,7 +59,7 @@ class Snapshot:
         return self._listed[1]
 
     def files_with_first_name(self, first: str) -> Sequence[str]:
-        """Return all files whose names start with the word `first`, including files that have no words in the index."""
+        """Return all files whose names start with the given word, including files that have no words in the index."""
         return [*self._names.get(first, ()), *self._wordless.get(first, ())]
 
     @cached_property
@@ -96,7 +96,7 @@ class Snapshot:
         return {term: len(self._word_shares(term)[0]) for term in terms}
 
     def matches(self, values: Mapping[str, float], most: int) -> dict[str, float]:
-        """Return the BM25 scores of the `most` best files. Files that equal the last of them are included."""
+        """Return the BM25 scores of the `most` best files, and of files with the same score as the last of them."""
         total: dict[int, float] = {}
         get = total.get
         for term, value in values.items():

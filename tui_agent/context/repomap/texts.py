@@ -28,7 +28,10 @@ class Text:
         self._lines: dict[str, list[int]] = {}
 
     def lines_of(self, word: str) -> list[int]:
-        """Return the numbers (from 1) of lines with an identifier of which a part starts with `word`.
+        """Return the numbers (from 1) of lines with an identifier in which a part starts with `word`.
+
+        For example, `name` is found in `fileName` and `named`, but not in `rename`. A word of fewer than four letters
+        must be a whole part.
 
         Returns at most `MAX_HITS` lines.
         """
