@@ -31,7 +31,7 @@ _MAX_PAYLOAD_BYTES = 63 * 1024
 
 
 def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
-    """Return the payload of the event that begins a fork, for a fork at event `at_seq` of a session.
+    """Return the payload of a new fork's first event; the session is forked at event `at_seq`.
 
     The payload's `parent_session` is the session whose log contains that event: this session, or one of its parents.
     Raises `StoreError` if there is no such event.

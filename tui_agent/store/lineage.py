@@ -1,7 +1,8 @@
 """History of a forked session: its parents' events up to the fork, then its own.
 
 Invariant: a fork refers to an event of its parent's log by (session, seq, checksum of that line) and copies nothing. If
-that log or line is missing or another, the fork's own events are still readable, and `fault` has the reason.
+that log or line is missing, or if the line has changed, the fork's own events are still readable, and `fault` has the
+reason.
 """
 
 from collections.abc import Sequence
@@ -159,9 +160,9 @@ def cut_stretches(stretches: Sequence[Stretch], last: int) -> tuple[Stretch, ...
 
 
 def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
-    """Return the origins of a session, its parent's first.
+    """Return the origin of a session, then the origin of its parent, and so on.
 
-    The second value is the reason if an older parent is wrong or missing, else None.
+    The second value is the reason why an older parent is missing or wrong; None if none is.
     """
     chain: list[Origin] = []
     child, previous_seq = folder, None

@@ -1,4 +1,4 @@
-"""Preparation of an event's payload for its line in the log: redacted, encodable, and with long texts as blobs.
+"""Preparation of an event's payload for its line in the log: redacts secrets, and moves long texts to blobs.
 
 Invariant: nothing is lost, except that texts above 8 KB in fields that cannot be blobs are cut, with a note of their
 length.
@@ -168,7 +168,7 @@ class Shrinker:
         return {"blob_json": self._blobs.put_bytes(raw), "size": len(raw), "preview": preview}
 
     def _is_marker(self, value: dict[str, JsonValue]) -> bool:
-        """Return True if an object refers to a blob that this store has, and does not only look like a reference."""
+        """Return True if an object is a reference to a blob of this store. Other objects may only look like one."""
         digest = value.get("blob_sha256") if value.keys() == TEXT_MARKER else value.get("blob_json")
         if value.keys() not in (TEXT_MARKER, CONTAINER_MARKER) or not isinstance(digest, str):
             return False

@@ -20,7 +20,7 @@ class RecentRecords:
     def __init__(self) -> None:
         self._records: list[Record] = []
         self._older = self._new_bytes = 0
-        """Number of records that the next drop removes, and bytes of the records added after these."""
+        """Number of oldest records, which `drop_older` removes next; total bytes of all later records."""
 
     def __len__(self) -> int:
         return len(self._records)
@@ -31,7 +31,7 @@ class RecentRecords:
         self._new_bytes += size
 
     def drop_older(self) -> None:
-        """Drop the records that the last drop kept, if the newer records have reached a limit."""
+        """If the records added since the last drop have reached a limit, drop all older records."""
         if len(self._records) - self._older >= MAX_RECORDS or self._new_bytes >= MAX_BYTES:
             del self._records[: self._older]
             self._older, self._new_bytes = len(self._records), 0

@@ -35,7 +35,10 @@ class RecordFollower(Generic[SourceT]):
 
     @abstractmethod
     async def read_batch(self) -> Sequence[Record]:
-        """Return the next records after `cursor`; empty if there are none yet. Look last at the newest records."""
+        """Return the next records after `cursor`; empty if there are none yet.
+
+        An implementation must not await after it has looked at the newest records.
+        """
 
     async def next_batch(self) -> Sequence[Record]:
         """Wait for records, and return the records since the last call.

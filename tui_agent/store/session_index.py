@@ -36,7 +36,7 @@ _BATCH = 100
 
 
 def _ignore_stale() -> None:
-    """Do nothing; the default of `on_stale`, which is called if the index is not up to date."""
+    """Do nothing. This is the default of the argument `on_stale`, which is called if the index is not up to date."""
 
 
 class SessionIndex:

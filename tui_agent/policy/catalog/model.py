@@ -1,5 +1,7 @@
 """The schema of the catalog: models of programs, options, operands and examples.
 
+The *meaning* of an operand or of an option's value says how the program uses it: as a file to read, a host, a number ….
+
 Invariant: an unknown key, or a value that is not in a key's list of values, is refused. A call with unlisted options or
 operands needs approval.
 """
@@ -85,8 +87,8 @@ def _check_operand(operand: str) -> str:
 OperandMeaning: TypeAlias = Annotated[str, AfterValidator(_check_operand)]
 """The form of an operand in TOML.
 
-It is a `Meaning` alone for one operand, with the suffix `?` for an optional operand, or with `...` for any number. An
-operand that means `command`, `find`, `fd`, `xargs` or `test` takes all remaining words.
+A `Meaning` such as "read" stands for one operand, "read?" for an optional operand, and "read..." for any number. An
+operand with the meaning `command`, `find`, `fd`, `xargs` or `test` takes all remaining words.
 """
 
 Output: TypeAlias = Literal["text", "paths", "names", "numbers", "hashes", "revisions", "lines", "nothing"]
@@ -151,9 +153,9 @@ def _from_meaning(value: object) -> object:
 
 
 OptionEntry: TypeAlias = Annotated[Option, BeforeValidator(_from_meaning)]
-"""The form of an option in TOML: a table, or only a meaning.
+"""The form of an option in TOML: a table, or a text with the meaning of its value.
 
-A meaning alone stands for an option with a required value of that meaning.
+For example, `--output = "write"` is short for `--output = { means = "write" }`: an option with a required value.
 """
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]

@@ -41,10 +41,10 @@ _CHANGES_FILES: Final = frozenset({"git apply", "git archive", "git clone", "git
 
 
 def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineReport]) -> Iterator[InnerCommand]:
-    """Yield commands that `command` may run because it is not fully known.
+    """Yield commands that `command` may run. If `command` is fully understood, yield nothing.
 
-    Its later words may be a command (`foo rm -rf src`), which is yielded with False. A word with blanks may be a
-    script or just prose (`foo 'rm -rf src'`); its commands are yielded with True.
+    The words after the program's name may be a command (`foo rm -rf src`), which is yielded with False. A word with
+    blanks may be a script or just prose (`foo 'rm -rf src'`); its commands are yielded with True.
     """
     if Effect.CONNECTS in command.effects or not is_open(command):
         return

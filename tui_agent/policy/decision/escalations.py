@@ -1,6 +1,6 @@
 """The escalations: named reasons to ask about a command although it only reads.
 
-Invariant: an escalation can only turn *allow* into *ask*; each is tested separately.
+Invariant: an escalation can only turn *allow* into *ask*, and does not depend on other escalations.
 """
 
 from collections.abc import Callable, Iterator, Sequence

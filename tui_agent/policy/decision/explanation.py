@@ -232,7 +232,7 @@ def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[C
 
 
 def _reads_nothing(use: FileUse) -> bool:
-    """Return True for the current folder without what is below it: `grep` without a file reads its input."""
+    """Return True for a read of the current folder itself: `grep` without a file argument reads its input instead."""
     return (use.action, use.path, use.below) == ("read", ".", False)
 
 

@@ -113,7 +113,7 @@ def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
 def _with_parents(path: str) -> Iterator[str]:
     """Yield variants of a pattern in which one name is replaced by `..`.
 
-    Only a name that matches `..` is replaced, as `.*` does in bash before 5.2.
+    Only a pattern such as `.*` is replaced, which also matches `..` in bash before 5.2.
     """
     names = path.split("/")
     for at, name in enumerate(names):

@@ -179,7 +179,7 @@ class CommandReader:
             if names - _READ_NO_INPUT:
                 doubt = Doubt(
                     "value",
-                    "a command in the script may read the lines after it as input",
+                    "a command in the script may read the script's later lines as its input",
                     hides_command=True,
                 )
         if doubt is not None:

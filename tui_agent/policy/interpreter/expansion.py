@@ -165,7 +165,7 @@ def _operate(value: Value, piece: syntax.Variable) -> Value:
 
 
 def _in_place(value: Value, before: Sequence[Value]) -> Value:
-    """Return the value of a piece of a word. A `~` or start folder in the middle of a path makes it unknown.
+    """Return the value of a piece of a word. A home or start folder after other text (`a$HOME`) becomes unknown.
 
     `before` are the values of the earlier pieces of the word.
     """

@@ -31,7 +31,7 @@ def as_pattern(value: Value) -> str:
 
 
 def prefix_of(value: Value) -> str:
-    """Return the certain beginning of a value; the whole text if the value is known."""
+    """Return the text with which a value certainly begins; the whole text if the value is known."""
     if value.known is not None:
         return value.known
     literal = _LITERAL.match(value.text)
@@ -39,7 +39,7 @@ def prefix_of(value: Value) -> str:
 
 
 def without_prefix(value: Value, prefix: str) -> Value:
-    """Return a value without its beginning `prefix`, which must be certain."""
+    """Return the rest of a value after `prefix`. The value must certainly begin with that text (see `prefix_of`)."""
     text = value.text[len(prefix if value.known is not None else escape(prefix)) :]
     rest = replace(value, text=text, names_files=False, prefix=value.prefix[len(prefix) :])
     uncertain = value.known is None

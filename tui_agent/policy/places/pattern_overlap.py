@@ -77,7 +77,7 @@ def sequences_overlap(
 def paths_overlap(
     pattern: Sequence[str], rule: Sequence[str], *, below: bool = False, dotted: bool = False
 ) -> bool:
-    """Return True if some path matches both a shell pattern and a rule's path, both from `split_pattern`.
+    """Return True if some path matches both a shell pattern and a rule's path, which `split_pattern` has split.
 
     With `below`, the shell pattern also matches every path below a match. With `dotted`, the shell's `*` matches
     hidden names. If the pattern's last name is just `*`, it matches the files in a rule's folder, not the folder

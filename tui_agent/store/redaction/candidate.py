@@ -76,9 +76,7 @@ class Candidate:
         return self.raw[self.end : self.end + AFTER].decode("latin-1")
 
     def part(self, part: CandidatePart) -> str:
-        """Return the part of the text that a rule's `unless` names; the part `before` is the 80 bytes before the
-        match.
-        """
+        """Return the part of the text that a rule's `unless` names. `before` names the 80 bytes before the match."""
         match part:
             case "value":
                 return self.value

@@ -200,8 +200,8 @@ def _index_of(rules: tuple[Rule, ...], disabled: frozenset[str]) -> KeywordIndex
 def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[int]]]:
     """Yield each line of a text that is continued by a backslash, joined as the shell does.
 
-    The other values describe each piece of the joined line: its offset there, and the number to add for its offset in
-    `raw`.
+    The other two values describe the pieces of the joined line: the offset of each piece in the joined line, and the
+    number that must be added to get its offset in `raw`.
     """
     if b"\\" not in raw:
         return
