@@ -140,9 +140,10 @@ class Checkpoints(Protocol):
     async def find_changes(
         self, paths: Sequence[str] | None = None, *, extra_paths: Sequence[str] = ()
     ) -> WorkspaceChanges:
-        """Return the differences between the workspace and the newest checkpoint at `paths` (None: everywhere).
+        """Return the differences between the workspace and the newest checkpoint.
 
-        `extra_paths` are the paths that a call is about to change. They are included even if git ignores them.
+        Only `paths` are compared (None: all paths). `extra_paths` are the paths that a call is about to change. They
+        are included even if git ignores them.
         """
         ...
 

@@ -50,8 +50,8 @@ class AssistantMessage(FrozenModel):
 class ToolMessage(FrozenModel):
     """The result of one tool call, as a message of the history.
 
-    If the result was shortened, `artifact_id` is the artifact that stores the full text. If the result was read from an
-    artifact, it is that artifact.
+    If the result was shortened, `artifact_id` is the artifact that stores the full text. If the call read an artifact,
+    `artifact_id` is that artifact.
     """
 
     role: Literal["tool"] = "tool"

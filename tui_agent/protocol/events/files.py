@@ -82,11 +82,11 @@ class CheckpointTaken(Payload):
     """The workspace's files were saved as `commit` in the session's `checkpoints.git`.
 
     `part` is the index of the message part (such as a tool call) after which the checkpoint was taken; -1 is the state
-    before the session's first change. `author` is who changed `paths` since the previous checkpoint. `as_of_seq` is set
-    if the turn had not changed anything yet: the files then count as those at that event, the last one before the turn.
-    At most `MAX_PATHS_IN_EVENT` paths are listed; `unlisted_count` counts the rest. Files in generated folders are only
-    counted, in `folders`. `skipped` are short phrases about files that are not in the commit (too large, or over the
-    quota).
+    before the session's first change. `author` is who changed `paths` since the previous checkpoint. If the turn had
+    not changed anything yet, `as_of_seq` is the last event before the turn; the commit then has the files as of that
+    event. At most `MAX_PATHS_IN_EVENT` paths are listed; `unlisted_count` counts the rest. Files in generated folders
+    are only counted, in `folders`. `skipped` are short phrases about files that are not in the commit (too large, or
+    over the quota).
     """
 
     kind: Literal["checkpoint.taken"] = "checkpoint.taken"

@@ -43,7 +43,7 @@ class ForkChange(FrozenModel):
     """The changes that a fork makes to its parent's state. Empty or null fields change nothing.
 
     `workspace` is the folder in which the fork works. `model` (a name that `SetModel` accepts), `reasoning_effort` and
-    `context_mode` are set when the fork is first opened (`settings.changed`). Then the open call `call_id` gets
+    `context_mode` are set when the fork is first opened (`settings.changed`). Then the unfinished call `call_id` gets
     `result` as its result (`tool.finished`). `message` is the text that `ContinueTurn` submits. The fork starts before
     the message that this text replaces.
     """
@@ -171,7 +171,7 @@ class RunStarted(Payload):
 class RunResumed(Payload):
     """A process continued a session that has a history.
 
-    `closed_calls` counts calls that the previous process left open.
+    `closed_calls` counts calls that the previous process left unfinished and that this process has ended.
     """
 
     kind: Literal["run.resumed"] = "run.resumed"

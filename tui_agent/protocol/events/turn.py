@@ -69,7 +69,7 @@ class UserUnqueued(Payload):
 
 
 class UserSteered(Payload):
-    """The user added a message to the running turn. The next request contains it, after the results of open calls.
+    """The user added a message to the running turn. The next request contains it, after the results of running calls.
 
     `command` is the slash command that produced the text.
     """
