@@ -80,9 +80,9 @@ class EngineParts:
     delegation: DelegationRules = field(default_factory=DelegationRules)
     """The roles and limits of delegates."""
     knowledge: Knowledge = field(default_factory=Knowledge)
-    """Services that look up information outside the workspace, and symbols in the index."""
+    """Lookup services for tools: definitions of symbols in the workspace, and skills."""
     load_changed: Callable[[], ChangedExtensions | None] | None = None
-    """Function that loads plugins that have changed; None if no plugin changed. Called in a worker thread."""
+    """Function that loads changed plugins; it is called in a worker thread. Returns None if no plugin has changed."""
     tool_servers: ToolServers | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""Cleanup of open calls, delegates and requests after an interruption, a limit or a crash.
+"""Cleanup of open calls, delegates and requests, which have no recorded end, after an interruption, a limit or a crash.
 
 Invariant: a call stays open only if it waits for approval, never started, and its recorded arguments are exactly those
 that the model sent. The next run then asks about the call again. Every other open call gets a result, and every open

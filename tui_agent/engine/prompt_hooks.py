@@ -149,7 +149,7 @@ class PromptHooks:
 
 
 def prompt_from_queue(queued: UserQueued) -> UserMessageReceived:
-    """Return the message to send for a message in the queue."""
+    """Return the event of the message that is sent when its turn in the queue has come."""
     return UserMessageReceived(
         text=queued.text,
         attachments=queued.attachments,
@@ -160,7 +160,7 @@ def prompt_from_queue(queued: UserQueued) -> UserMessageReceived:
 
 
 def prompt_from_steering(message: UserSteered) -> UserMessageReceived:
-    """Return the message that starts a turn with a steering message, because the steered turn has ended."""
+    """Return the event that starts a turn with a steering message, because the turn that it should steer has ended."""
     return UserMessageReceived(
         text=message.text,
         attachments=message.attachments,

@@ -28,9 +28,10 @@ from tui_agent.protocol.messages import Message
 
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
-"""Function that returns a cached state of the start of a branch, and the seq of the last event in that state.
+"""Function that loads the folds of the first part of a branch from the cache.
 
-Its argument is the branch, as stretches of events. Returns None if no state is cached.
+Its argument is the branch, as ranges of event numbers. Returns the folds and the number of the last event that they
+include, or None if the cache has none for this branch.
 """
 
 
@@ -139,7 +140,7 @@ class Recorder:
     def snapshot(self) -> Snapshot | None:
         """Return the current folds. The caller must save them at once, because they change with the next event.
 
-        Returns None while calls are open, or if the folds contain secrets.
+        Returns None while the session is busy, or if the folds contain secrets.
         """
         if self._plain:
             return None

@@ -17,7 +17,10 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.change_recorder import count_lines, file_changed
 
 GRACE_S = 1.0
-"""Seconds after an interrupted run's last event in which a change is still attributed to the run's open call."""
+"""Seconds after the last event of an interrupted run.
+
+A change in this time is attributed to the call that was running.
+"""
 
 
 @dataclass

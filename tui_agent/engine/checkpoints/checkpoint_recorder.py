@@ -173,10 +173,10 @@ class CheckpointRecorder:
     async def find_call_changes(
         self, paths: Iterable[str] | None, call_id: CallId | None = None
     ) -> WorkspaceChanges | None:
-        """Return the changes that the open call made at `paths` (None: anywhere).
+        """Return the changes that the running call made to the files at `paths` (None: to any files).
 
-        Changes that the tool has not recorded are recorded too. If the open call is a program that makes calls itself,
-        `call_id` is the id of such a call. The caller must call `commit_changes` afterwards.
+        Changes that the tool has not recorded are recorded too. If the running call is a program that makes calls
+        itself, `call_id` is the id of one of the program's calls. The caller must call `commit_changes` afterwards.
         """
         if self._store is None or self._open_call is None:
             return None
@@ -200,8 +200,8 @@ class CheckpointRecorder:
     ) -> None:
         """If anything changed, take the checkpoint after the message part with index `part`.
 
-        With `goes_on`, the open call has not ended, and later changes are attributed to it too. A cancelled task still
-        waits up to `CLOSE_TIMEOUT_S` for the checkpoint, so that a finished call's changes are not attributed to
+        With `goes_on`, the call has not ended, and later changes are attributed to the same call. A cancelled task
+        still waits up to `CLOSE_TIMEOUT_S` for the checkpoint, so that a finished call's changes are not attributed to
         others.
         """
         call = self._open_call
@@ -415,5 +415,5 @@ class CheckpointRecorder:
 
 
 def _agent_of(state: SessionStateView, call_id: CallId | None) -> AgentId:
-    """Return the agent that made an open call. A delegate's changes are recorded under the delegate."""
+    """Return the agent that made a call which has not ended. A delegate's changes are recorded under the delegate."""
     return next((call.agent for call in state.open_calls if call.call_id == call_id), MAIN_AGENT)

@@ -111,9 +111,9 @@ def _read_compactions(
 ) -> tuple[list[int], int, int, bool]:
     """Read the compactions of the main agent from the log.
 
-    `message_seq` and `summary_seq` are the events of the newest user message and the newest summary. Returns the seqs
-    of the compactions after the message, the tokens in the context after the summary, and the number of requests after
-    the summary. The fourth value is True if the user was warned that little room is left.
+    The arguments `message_seq` and `summary_seq` are the events of the newest user message and the newest summary.
+    Returns the seqs of the compactions after the message, the tokens in the context after the summary, and the number
+    of requests after the summary. The fourth value is True if the user was warned that little room is left.
     """
     compactions, tokens_after, requests, tight = list[int](), 0, 0, False
     for record in records:

@@ -22,7 +22,10 @@ class StuckNotice(BaseMiddleware):
         self._state = state
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Run the call. If the last results were equal, append a note from the third of them on."""
+        """Run the call.
+
+        If this is at least the third equal result in a row of the same call, append a note to the result.
+        """
         result = await call_next(call)
         state = self._state()
         is_repeated = call_digest(call.name, call.arguments, result.content) == state.repeated_call

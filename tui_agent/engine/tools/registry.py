@@ -135,7 +135,10 @@ class ToolRegistry:
         return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
 
     def unknown_tool_message(self, name: str, missing: Collection[Service] = ()) -> InvalidArguments:
-        """Return the message for the model that there is no tool `name`, with those that need nothing in `missing`."""
+        """Return the message that there is no tool `name`, with the names of similar tools or of all tools.
+
+        Tools that need one of the services in `missing` are not named.
+        """
         usable = {key: tool for key, tool in self._tools.items() if tool.spec.needs.isdisjoint(missing)}
         similar = similar_names(name, usable)
         if similar:
