@@ -37,7 +37,7 @@ JOINING_FRACTION = 0.10
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
 MAX_PLACES = 50
-"""Maximum number of paths in the commands of one call for which instruction files are searched."""
+"""Maximum number of paths that a call's commands name and whose folders are searched for instruction files."""
 _PATTERN = frozenset("*?[")
 
 

@@ -71,8 +71,8 @@ class TurnLoop:
     async def run(self, first: Agent | None = None) -> Outcome:
         """Run iterations until the turn ends.
 
-        `first` is an agent that begins the turn. If the user sends messages until it finishes, the session's agent
-        answers them.
+        `first` is an agent that begins the turn. If the user sends messages before that agent finishes, the session's
+        agent answers them.
         """
         recorder = self._parts.recorder
         try:

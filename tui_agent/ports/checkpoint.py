@@ -41,7 +41,7 @@ class WorkspaceChanges:
 
     @property
     def own_paths(self) -> tuple[str, ...]:
-        """The changed paths that are not in a generated folder of `folders`."""
+        """The changed paths that are not in one of the generated folders `folders`."""
         names = tuple(folder.path for folder in self.folders)
         return tuple(path for path in self.paths if not path.startswith(names)) if names else self.paths
 

@@ -59,7 +59,10 @@ def stored_artifact_id(text: LongText) -> str:
 
 
 def shorten_text(text: str, stored: LongText, max_chars: int) -> str:
-    """Return the text, or its whole lines within the first `max_chars` with a note that names the artifact `stored`."""
+    """Return the text; if it is too long, return the whole lines within the first `max_chars`, and a note.
+
+    The note names the artifact that has the full text, which is `stored`.
+    """
     if len(text) <= max_chars:
         return text
     head = text[:max_chars].rpartition("\n")[0] or text[:max_chars]

@@ -133,7 +133,7 @@ def _submodule_paths(prefix: str) -> frozenset[str]:
 
 
 def is_current(root: Path, known: FileList) -> bool:
-    """Return True if since `known` was listed no file was added or removed and no ignore rule changed."""
+    """Return True if no file was added or removed, and no ignore rule changed, since `known` was listed."""
     if index_key(locate_repository(root)) != known.index_key:
         return False
     prefix, stat_of = f"{root}/", os.stat

@@ -54,7 +54,7 @@ _FORM_WORDS = _LOCATION_WORDS | frozenset(
     reproduce reproducer reproducible reproduction request required result results sample summary the there this to
     used using was we what where which you your""".split()  # noqa: SIM905 - read as prose
 )
-"""Words of which the headings of issue forms consist."""
+"""Words in the headings of issue forms. A heading that has only these words belongs to a form."""
 _MAX_PRODUCT_WORDS = 2
 """Maximum number of words of a product's name in a heading such as `Django version`."""
 _PYTHON = re.compile(r"\s*File \"")

@@ -18,7 +18,10 @@ _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "
 IN_ORDER = 10
 BRIEF_SYMBOL_CHARS = 80
 MANY_TOPS = 4
-"""Number of top-level names from which the folders one level below are not listed."""
+"""Minimum number of top-level names with which a map counts files by top-level folder.
+
+With fewer names, files are counted by the folders one level below.
+"""
 CHARS_PER_TOKEN = 3.3
 DETAIL_SHARE = 0.55
 """Fraction of a map's characters for files with symbols; the rest is for paths without symbols."""

@@ -32,7 +32,7 @@ _LINES_OF_SIGNATURE = 6
 _NAMES_ONLY = frozenset(
     "variable constant define key property section heading id block rule stage test label target".split()  # noqa: SIM905
 )
-"""Kinds of symbols of which only the name is shown, because the value can be a secret."""
+"""Kinds of symbols that are shown by name only, because their value can be a secret."""
 _WORDS_BEFORE = re.compile(rb"[ \t]*(?:[a-z]+ +){1,3}")
 """Matches words before a definition that the grammar does not include in the definition, such as `export`."""
 _FIRST_GROUP = methodcaller("span", 1)

@@ -36,7 +36,7 @@ FILE_S = 8.0
 Elapsed time is not used: at low priority, one second of work can take ten seconds.
 """
 SPLIT_BYTES = 3_000_000
-"""Minimum total bytes of files for which a second process is started."""
+"""Minimum total size of the files, in bytes, for starting a second process."""
 CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
 WORKER_SHARE = 8
 """Divisor of the remaining bytes: a chunk contains at most this part of them."""
@@ -62,7 +62,7 @@ class CurrentFileNote:
 
 
 def crashed_files(index: Path) -> frozenset[str]:
-    """Return the files during which earlier worker processes died."""
+    """Return the files that earlier worker processes were reading when they died."""
     paths = set()
     for path in index.parent.glob(f"{index.name}.now*"):
         with suppress(OSError):

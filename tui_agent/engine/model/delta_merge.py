@@ -154,7 +154,7 @@ def _name_pattern() -> re.Pattern[str]:
 
 @cache
 def _unfinished_pattern() -> re.Pattern[str]:
-    """Return the pattern of the end of a text after which a secret's value or name may follow."""
+    """Return a pattern that matches the end of a text if a secret's value or name may come next, as after `token: `."""
     return re.compile(
         rf"(?i)(?:(?:{_REVEALING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
         r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"

@@ -29,7 +29,7 @@ MAX_WRITTEN: Final = 200
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
 """Kinds of doubts about a command that leave the meaning of its words unknown."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
-"""The effects for which a command is reported although it comes from a text that may be prose."""
+"""Effects that are reported even if the command with this effect comes from a text that may be just prose."""
 _CUTS = re.compile(r"[=:]+")
 _BLANK = re.compile(r"\s")
 _CODE_SIGN = re.compile(r"[\s(]")
