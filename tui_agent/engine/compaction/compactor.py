@@ -169,10 +169,7 @@ class Compactor:
         return await self.compact("overflow") or freed > 0
 
     def explain_overflow(self, error: ContextOverflow, sent: PackedRequest) -> ContextOverflow:
-        """Return the error for a request that is too long even after compaction.
-
-        The error names the largest sections.
-        """
+        """Return the error, which names the largest sections, for a request that is too long even after compaction."""
         history = self._parts.recorder.messages(self._agent)
         longest = max(map(chars_of, history), default=0) / CHARS_PER_TOKEN
         window = self._window()
