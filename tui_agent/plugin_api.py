@@ -95,7 +95,13 @@ from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, ToolCallPart, Usage, image_type
 from tui_agent.protocol.settings import ModelInfo, PolicyName
 from tui_agent.protocol.unicode_text import escape_unprintable, format_count
-from tui_agent.units import format_bytes
+from tui_agent.units import (
+    describe_line_changes,
+    format_bytes,
+    format_duration,
+    format_number,
+    format_time_limit,
+)
 
 API_VERSION = 1
 
@@ -441,11 +447,15 @@ __all__ = [
     "command",
     "compile_path_pattern",
     "decode_text",
+    "describe_line_changes",
     "diff_lines",
     "encode_text",
     "escape_unprintable",
     "format_bytes",
     "format_count",
+    "format_duration",
+    "format_number",
+    "format_time_limit",
     "hook",
     "image_type",
     "install_hint",

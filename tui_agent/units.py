@@ -1,7 +1,9 @@
-"""Formatting of durations, times, tokens, costs, shares and sizes for people.
+"""Formatting of durations, times, tokens, costs, shares and sizes in texts.
 
-Invariant: all functions are pure; the app, the command line and exports use them, so that figures look the same
-everywhere.
+Invariant: each kind of figure has one format in every text that a person or the model reads (app, command line,
+exports, tool results): tokens are compact (`11.8k`), sizes decimal (`1.9 KB`), shares whole percent (`21 %`), other
+counts in full (`1,234`). JSON, CSV, databases and attributes of HTML elements get the raw numbers.
+`tests/architecture/test_figures.py` rejects other formatting.
 """
 
 from collections.abc import Sequence
@@ -37,6 +39,11 @@ def format_elapsed(seconds: float) -> str:
     return f"{completed} s" if completed < 60 else format_duration(float(completed))
 
 
+def format_time_limit(seconds: float) -> str:
+    """Format a time limit in seconds, as settings and options have it: `120 s`, `0.5 s`."""
+    return f"{seconds:g} s"
+
+
 def format_clock(seconds: float) -> str:
     """Format seconds as `1:27` or `1:02:05`."""
     hours, rest = divmod(int(seconds), 3600)
@@ -48,6 +55,42 @@ def format_time(time: float) -> str:
     return datetime.fromtimestamp(time).astimezone().strftime("%Y-%m-%d %H:%M:%S") if time else "-"
 
 
+def format_minute(time: float) -> str:
+    """Format a Unix time as `2026-01-31 13:45` in this machine's time zone."""
+    return format_time(time)[:16]
+
+
+def format_day(time: float) -> str:
+    """Format the day of a Unix time as `2026-01-31` in this machine's time zone."""
+    return format_time(time)[:10]
+
+
+def format_time_of_day(time: float, digits: int | None = None) -> str:
+    """Format a Unix time as `13:45`; as `13:45:00` if `digits` is 0, and with milliseconds if `digits` is 3."""
+    timespec = {None: "minutes", 0: "seconds", 3: "milliseconds"}[digits]
+    return datetime.fromtimestamp(time).time().isoformat(timespec)
+
+
+def format_recent_time(time: float, now: float) -> str:
+    """Format a Unix time as `13:45` if it is on the same day as `now`, otherwise as `2026-01-31 13:45`."""
+    return format_time_of_day(time) if format_day(time) == format_day(now) else format_minute(time)
+
+
+def file_time_stamp(time: float) -> str:
+    """Return a Unix time as part of a file's name: `20260131-134500`."""
+    return datetime.fromtimestamp(time).strftime("%Y%m%d-%H%M%S")
+
+
+def format_average(value: float) -> str:
+    """Format an average of counts that are not of tokens: `2.5`, `3,912`."""
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def format_number(count: float) -> str:
+    """Format a count that is not of tokens: `96`, `3,912`."""
+    return f"{count:,.0f}"
+
+
 KILO = 1000
 """A column of token counts is shown in thousands if its total is at least this number."""
 
@@ -57,10 +100,10 @@ def to_hundreds(count: int) -> int:
     return round(float(f"{count / KILO:.1f}") * 10)
 
 
-def format_tokens(count: int) -> str:
+def format_tokens(count: float) -> str:
     """Format a number of tokens, with one decimal below 100 thousand: `96`, `3.9k`, `200k`, `1.2M`."""
-    if count < 1000:
-        return str(count)
+    if count < 999.5:
+        return str(round(count))
     if count < 99_950:
         return f"{count / 1000:.1f}k"
     if count < 999_500:
@@ -111,6 +154,11 @@ def format_cost(usd: float | None, *, digits: int = 3) -> str:
     return f"${usd:.{digits}f}"
 
 
+def format_price(usd: float) -> str:
+    """Format a price per million tokens: `$3`, `$0.25`, `$0.075`."""
+    return f"${usd:g}"
+
+
 def format_percent(fraction: float) -> str:
     """Format a fraction between 0 and 1: `21 %`."""
     return f"{round(fraction * 100)} %"
@@ -139,6 +187,9 @@ def _largest_remainder(counts: Sequence[int], whole: int) -> list[int]:
     for index in by_rest[:missing]:
         floors[index] += 1
     return floors
+
+
+MEGABYTE = 1_000_000
 
 
 def format_bytes(count: int) -> str:
@@ -180,3 +231,12 @@ def format_line_changes(
         (minus, removed, "error"),
     )
     return tuple((f"{sign}{count}", role) for sign, count, role in signs if count)
+
+
+NO_LINES = "no lines"
+"""The line counts of a change without lines, such as a new empty file."""
+
+
+def describe_line_changes(added: int, removed: int, minus: str = "−") -> str:
+    """Describe the lines added to and removed from a file: `+4 −1`, `+4`, `no lines`."""
+    return " ".join(text for text, _ in format_line_changes(added, removed, minus)) or NO_LINES

@@ -114,7 +114,9 @@ def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, 
             f"new_text contains a character that {content.path} ({decoded.note}) cannot encode."
         )
     if len(data) > MAX_BYTES:
-        raise api.ToolError(f"{content.path} would grow to {len(data):,} bytes; the limit is {MAX_BYTES:,}.")
+        raise api.ToolError(
+            f"{content.path} would grow to {api.format_bytes(len(data))}; the limit is {api.format_bytes(MAX_BYTES)}."
+        )
     return data, changed_lines(decoded.text, matches, args.new_text)
 
 

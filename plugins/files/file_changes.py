@@ -54,7 +54,7 @@ async def write_change(change: FileChange, message: str, ctx: api.ToolContext) -
     stored_block = block.model_copy(update={"diff": ctx.blobs.put_text(change.diff.text)})
     return api.text_result(
         message,
-        summary=f"+{block.added} -{block.removed}",
+        summary=api.describe_line_changes(block.added, block.removed, "-"),
         display=(stored_block,),
         data={"path": change.path, "added": block.added, "removed": block.removed, "size": len(change.data)},
     )

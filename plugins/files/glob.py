@@ -39,9 +39,9 @@ async def glob(ctx: api.ToolContext, pattern: str, path: str = "") -> api.ToolRe
             break
     lines = paths[:MAX_RESULTS]
     if len(paths) > MAX_RESULTS:
-        lines.append(f"[{len(paths) - MAX_RESULTS:,} more; use a narrower pattern]")
+        lines.append(f"[{api.format_number(len(paths) - MAX_RESULTS)} more; use a narrower pattern]")
     if timed_out:
-        lines.append(f"[stopped after {MAX_SECONDS:g} s: some folders were not searched]")
+        lines.append(f"[stopped after {api.format_time_limit(MAX_SECONDS)}: some folders were not searched]")
     text = "\n".join(lines) or f"No file matches {pattern}."
     return api.text_result(
         text,

@@ -28,7 +28,9 @@ async def list_directory(ctx: api.ToolContext, path: str = ".") -> api.ToolResul
     entries.sort(key=lambda item: item.kind != "directory")
     lines = [_format_entry(item) for item in entries[:MAX_ENTRIES]]
     if len(entries) > MAX_ENTRIES:
-        lines.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; use glob to narrow it down]")
+        lines.append(
+            f"[{api.format_number(len(entries) - MAX_ENTRIES)} more entries; use glob to narrow it down]"
+        )
     text = "\n".join(lines) or "[the folder is empty]"
     return api.text_result(
         text,

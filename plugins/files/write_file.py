@@ -82,7 +82,9 @@ async def _compute_write(args: WriteFileArgs, env: api.Environment) -> FileChang
             f"The content contains an unpaired surrogate at position {error.start}."
         ) from error
     if len(data) > MAX_BYTES:
-        raise api.ToolError(f"The content is too large: {len(data):,} bytes, the limit is {MAX_BYTES:,}.")
+        raise api.ToolError(
+            f"The content is too large: {api.format_bytes(len(data))}, the limit is {api.format_bytes(MAX_BYTES)}."
+        )
     before = await read_existing(args.path, env)
     if before is not None and not args.overwrite:
         raise api.ToolError(

@@ -158,7 +158,7 @@ class Connection:
             name, _, value = line.partition(":")
             if name == "content-length" and value.strip().isdigit() and len(value) < 12:
                 if int(value) > MAX_MESSAGE_BYTES:
-                    self.give_up(f"it sent a message of more than {MAX_MESSAGE_BYTES // 1_000_000} MB")
+                    self.give_up(f"it sent a message of more than {api.format_bytes(MAX_MESSAGE_BYTES)}")
                     return -1
                 return int(value)
         self.give_up("it sent a message without a length")

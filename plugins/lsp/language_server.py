@@ -158,7 +158,7 @@ class LanguageServerTool(api.BaseTool):
             except ServerGone as error:
                 failures.append(str(error))
             except TimeoutError:
-                failures.append(f"it did not answer within {self._settings.timeout:g} s")
+                failures.append(f"it did not answer within {api.format_time_limit(self._settings.timeout)}")
             del self._servers[key]
             assert ctx.programs is not None
             await ctx.programs.end(key)
@@ -205,7 +205,9 @@ class LanguageServerTool(api.BaseTool):
             raise api.ToolError(f"The language server did not rename the symbol: {error}") from error
         except TimeoutError as error:
             limit = self._settings.timeout
-            raise api.ToolError(f"The language server did not answer within {limit:g} s.") from error
+            raise api.ToolError(
+                f"The language server did not answer within {api.format_time_limit(limit)}."
+            ) from error
         with _reject_malformed_answers("of this file"):
             by_file = edits_by_file(answer, env.root)
             left = sorted({path_of(place["uri"], env.root) for place in references or ()} - by_file.keys())

@@ -253,7 +253,7 @@ async def _initialize(server: LanguageServer) -> str:
         with anyio.fail_after(START_LIMIT_S):
             await server.initialize()
     except TimeoutError:
-        return f"it did not get ready within {START_LIMIT_S:g} s"
+        return f"it did not get ready within {api.format_time_limit(START_LIMIT_S)}"
     except (ServerGone, ServerRefused) as error:
         return str(error)
     return ""

@@ -63,7 +63,7 @@ class EditNotebook(api.BaseTool):
         stored = block.model_copy(update={"diff": ctx.blobs.put_text(api.text_preview(block.diff))})
         return api.text_result(
             change.message,
-            summary=f"+{block.added} -{block.removed}",
+            summary=api.describe_line_changes(block.added, block.removed, "-"),
             display=(stored,),
             data={"path": change.content.path, "added": block.added, "removed": block.removed},
         )

@@ -70,7 +70,9 @@ class Kernel:
             with anyio.move_on_after(STOP_LIMIT_S):
                 await self._run.ended.wait()
             if not self._run.ended.is_set():
-                raise KernelGone(f"the interrupted cell did not stop within {STOP_LIMIT_S:g} s")
+                raise KernelGone(
+                    f"the interrupted cell did not stop within {api.format_time_limit(STOP_LIMIT_S)}"
+                )
         self._run = run = CellRun(on_text)
         await self._order({"run": code})
         self.is_new = False
@@ -98,7 +100,7 @@ class Kernel:
         with anyio.move_on_after(START_LIMIT_S):
             await self._ready.wait()
         if self.fault or not self._ready.is_set():
-            raise KernelGone(self.fault or f"it did not start within {START_LIMIT_S:g} s")
+            raise KernelGone(self.fault or f"it did not start within {api.format_time_limit(START_LIMIT_S)}")
 
     async def read_messages(self) -> None:
         """Read the runner's messages until the runner ends."""

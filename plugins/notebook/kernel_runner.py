@@ -45,7 +45,7 @@ class Runner:
         await self._follow(number)
         reply = await self._reply(number)
         if self._room < 0:
-            text = f"[{-self._room:,} more characters of output were not kept]\n"
+            text = f"[{-self._room} more characters of output were not kept]\n"
             write_message({"output": {"output_type": "stream", "name": "stderr", "text": text}})
         write_message({"done": reply.get("status", "error"), "count": reply.get("execution_count")})
 

@@ -88,4 +88,6 @@ def shorten(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     half = limit // 2
-    return f"{text[:half]}\n… ({len(text) - 2 * half:,} characters left out) …\n{text[-half:]}"
+    return (
+        f"{text[:half]}\n… ({api.format_number(len(text) - 2 * half)} characters left out) …\n{text[-half:]}"
+    )

@@ -119,7 +119,7 @@ class RunCell(api.BaseTool):
             ) from error
         if limit.cancelled_caught:
             raise api.ToolError(
-                f"Interrupted after {args.timeout:g} s, the time limit. The kernel keeps its variables."
+                f"Interrupted after {api.format_time_limit(args.timeout)}, the time limit. The kernel keeps its variables."
             )
         note = "\n[a new kernel: variables of earlier calls are gone]" if is_lost else ""
         if args.cell:

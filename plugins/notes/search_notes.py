@@ -67,8 +67,8 @@ def _search_limits(result: SearchResult) -> list[str]:
     lines = []
     if result.skipped:
         lines.append(
-            f"[The oldest {result.skipped:,} of {result.notes:,} notes were not searched: one search reads at most "
-            f"{MAX_NOTES:,} notes and {api.format_bytes(MAX_BYTES)}.]"
+            f"[The oldest {api.format_number(result.skipped)} of {api.format_number(result.notes)} notes were not searched: one search reads at most "
+            f"{api.format_number(MAX_NOTES)} notes and {api.format_bytes(MAX_BYTES)}.]"
         )
     if result.truncated:
         lines.append(
@@ -81,4 +81,4 @@ def _search_limits(result: SearchResult) -> list[str]:
 
 def _join_names(names: Sequence[str]) -> str:
     more = len(names) - MAX_LISTED_NOTES
-    return ", ".join(names[:MAX_LISTED_NOTES]) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(names[:MAX_LISTED_NOTES]) + (f" and {api.format_number(more)} more" if more > 0 else "")

@@ -60,7 +60,7 @@ class WriteNote(api.BaseTool):
         message = f"{'Saved' if new else 'Replaced'} the note {path.name}."
         return api.text_result(
             message,
-            summary="new" if new else f"+{block.added} −{block.removed}",
+            summary="new" if new else api.describe_line_changes(block.added, block.removed),
             display=(block,),
             data={"path": str(path)},
         )

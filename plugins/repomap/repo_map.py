@@ -38,7 +38,7 @@ async def repo_map(
     shown_map = await ctx.repomap.render(request)
     return api.text_result(
         shown_map.text,
-        summary=f"{len(shown_map.files):,} of {api.format_count(shown_map.total, 'file')}"
+        summary=f"{api.format_number(len(shown_map.files))} of {api.format_count(shown_map.total, 'file')}"
         + (", partial" if shown_map.partial else ""),
         display=(api.TextBlock(text=shown_map.text),),
         data={"files": len(shown_map.files), "total": shown_map.total, "partial": shown_map.partial},

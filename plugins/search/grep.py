@@ -127,7 +127,7 @@ async def _build_query(args: GrepArgs, env: api.Environment) -> Query:
         raise api.ToolError(f"{args.path} is not a regular file.")
     if info.kind == "file" and info.size > MAX_SINGLE_FILE_BYTES:
         raise api.ToolError(
-            f"{args.path} is too large: {info.size:,} bytes, the limit is {MAX_SINGLE_FILE_BYTES:,}.",
+            f"{args.path} is too large: {api.format_bytes(info.size)}, the limit is {api.format_bytes(MAX_SINGLE_FILE_BYTES)}.",
             hint="Use a command to search it.",
         )
     return Query(args.pattern, path, info.kind == "file", args.glob, args.ignore_case, args.max_results)

@@ -13,7 +13,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.plugin_api import Environment, EnvironmentFault, FileInfo, compile_path_pattern
+from tui_agent.plugin_api import (
+    Environment,
+    EnvironmentFault,
+    FileInfo,
+    compile_path_pattern,
+    format_time_limit,
+)
 
 from .query import MAX_FILE_BYTES, MAX_SEARCH_S, Query, SearchResult, decode_text
 
@@ -97,7 +103,9 @@ async def search(
     except (TimeoutError, WorkerEnded):
         result.incomplete = True
         reason = "the pattern takes too long" if time.monotonic() >= deadline else "the search process ended"
-        result.notes.append(f"stopped after {seconds:g} s, {reason}: some files were not searched")
+        result.notes.append(
+            f"stopped after {format_time_limit(seconds)}, {reason}: some files were not searched"
+        )
     finally:
         worker.close()
     return result

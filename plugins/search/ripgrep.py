@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from tui_agent.plugin_api import Environment, ExecSpec
+from tui_agent.plugin_api import Environment, ExecSpec, format_time_limit
 
 from .query import MAX_FILE_BYTES, MAX_SEARCH_S, Query, SearchResult
 
@@ -71,7 +71,9 @@ async def search(query: Query, env: Environment, may_read: Callable[[str], bool]
             found_places.lines.setdefault(path, []).append(int(place[2]))
     if result.outcome == "timeout":
         found_places.incomplete = True
-        found_places.notes.append(f"stopped after {MAX_SEARCH_S:g} s: some files were not searched")
+        found_places.notes.append(
+            f"stopped after {format_time_limit(MAX_SEARCH_S)}: some files were not searched"
+        )
     elif result.dropped_bytes:
         found_places.incomplete = True
     return found_places

@@ -46,7 +46,11 @@ def job_result(report: api.JobReport, ctx: api.ToolContext) -> api.ToolResult:
     """Convert a job's report to a tool result, which is a failure if the job could not start."""
     output = decode_output(report.output, 0, ctx.blobs.put_text)
     text = shorten_for_model(output)
-    missed_note = f"[{report.dropped_bytes:,} earlier bytes were not kept]\n" if report.dropped_bytes else ""
+    missed_note = (
+        f"[{api.format_bytes(report.dropped_bytes)} of earlier output was not kept]\n"
+        if report.dropped_bytes
+        else ""
+    )
     body = f"{missed_note}{text}" if text else "(no new output)"
     return api.text_result(
         f"[{report.job_id} {_describe_state(report)}]\n{body}",
@@ -64,7 +68,7 @@ def job_result(report: api.JobReport, ctx: api.ToolContext) -> api.ToolResult:
 
 
 def _describe_state(report: api.JobReport) -> str:
-    seconds = f"{report.seconds:.0f} s"
+    seconds = api.format_duration(report.seconds)
     match report.state:
         case "running":
             return f"has been running in the background for {seconds}; read_job_output reads more or stops it"

@@ -10,7 +10,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tui_agent.plugin_api import LongText, left_out_note, stored_artifact_id, strip_control_sequences
+from tui_agent.plugin_api import (
+    LongText,
+    format_bytes,
+    format_number,
+    left_out_note,
+    stored_artifact_id,
+    strip_control_sequences,
+)
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
@@ -86,7 +93,7 @@ def _sample(newest: str, waiting: int, joint: str) -> str:
     shown = newest[begin:] if begin else newest[-LIVE_LINE_CHARS:]
     skipped = waiting - len(shown)
     terminated = shown if _SPACE.search(shown) else f"{shown}\n"
-    return f"{joint}[… {skipped:,} characters …]\n{terminated}"
+    return f"{joint}[… {format_number(skipped)} characters …]\n{terminated}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +118,7 @@ def decode_output(
     text = data.decode("utf-8", "replace")
     if dropped:
         first, last = (piece.decode("utf-8", "replace") for piece in (data[:cut_at], data[cut_at:]))
-        text = f"{first}\n[{dropped:,} bytes here were not kept]\n{last}"
+        text = f"{first}\n[{format_bytes(dropped)} of output was not kept]\n{last}"
     return DecodedOutput(keep(text), strip_control_sequences(text), dropped)
 
 

@@ -25,7 +25,9 @@ async def read_skill(ctx: api.ToolContext, name: str, file: str = "") -> api.Too
     text = skill.text[:MAX_CHARS]
     notes: list[str] = []
     if len(skill.text) > len(text):
-        notes.append(f"[cut at {MAX_CHARS:,} of {len(skill.text):,} characters]")
+        notes.append(
+            f"[cut at {api.format_number(MAX_CHARS)} of {api.format_number(len(skill.text))} characters]"
+        )
     if not file and skill.files:
         notes.append(f"[files of this skill: {', '.join(skill.files)}]")
     lines = text.count("\n") + 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from tui_agent.plugin_api import ToolError
+from tui_agent.plugin_api import ToolError, format_time_limit
 
 from .addresses import host_and_port, host_of, plain_address
 
@@ -59,7 +59,9 @@ async def fetch_page(address: str, may_connect: Callable[[str], bool]) -> Page:
                         return page
                 address = target
     except TimeoutError as error:
-        raise ToolError(f"{host_of(address)} did not send the page within {TIME_LIMIT_S:g} s.") from error
+        raise ToolError(
+            f"{host_of(address)} did not send the page within {format_time_limit(TIME_LIMIT_S)}."
+        ) from error
     raise ToolError(f"{address} redirects more than {MAX_REDIRECTS} times.")
 
 

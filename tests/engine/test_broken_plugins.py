@@ -130,7 +130,7 @@ EVENT_OF_ANOTHER = PluginEvent(plugin="todo", name="state", version=1, data={})
         ),
         (
             ToolResult(ok=True, content=TEXT, events=(LARGE_EVENT,)),
-            "64 KiB",
+            "66 KB",
         ),
         (ToolResult(ok=True, content=TEXT, events=(EVENT_OF_ANOTHER,)), "an event of the plugin todo"),
     ],

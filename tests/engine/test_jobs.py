@@ -124,7 +124,7 @@ async def test_the_model_learns_with_its_next_request_that_a_job_has_ended(tmp_p
         await turn(bench, 2)
         [note] = notes(bench)
         assert note.startswith("[Background job job-1 ended by itself") and note.endswith(
-            ", exit 3; 7 bytes printed.]"
+            ", exit 3; 7 B printed.]"
         )
         assert bench.model.requests[-1].messages[-1].content == (TextContent(text="go"),)
 
@@ -229,7 +229,7 @@ async def test_what_a_missed_reading_lost_is_said(tmp_path: Path) -> None:
         await turn(bench)
         await bench.until("job.finished")
         await turn(bench, 2)
-        assert any("were not kept" in said for said in told(bench))
+        assert any("was not kept" in said for said in told(bench))
 
 
 @pytest.mark.parametrize("stop", [False, True])

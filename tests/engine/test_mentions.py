@@ -162,7 +162,7 @@ async def test_of_something_huge_or_binary_the_head_is_sent_with_a_note(
     mentions, sent = await _mentions(tmp_path, "@blob.bin @log.txt")
     assert all(one.truncated for one in mentions)
     assert "read on with read_file, offset=" in sent and "line 49999" not in sent
-    assert "[binary, 506 bytes; only its beginning is shown]\n7f 45 4c 46" in sent
+    assert "[binary, 506 B; only its beginning is shown]\n7f 45 4c 46" in sent
     assert len(sent) < 40_000
 
 

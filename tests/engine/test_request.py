@@ -100,7 +100,7 @@ def test_a_huge_answer_goes_back_as_its_head_and_tail_and_is_counted_as_that() -
     assert isinstance(sent, AssistantMessage) and isinstance(sent.parts[0], TextPart)
     text = sent.parts[0].text
     assert isinstance(text, str) and len(text) < 130_000
-    assert text.startswith("begin ") and text.endswith(" end") and "bytes left out" in text
+    assert text.startswith("begin ") and text.endswith(" end") and "MB left out" in text
     signed = ReasoningPart(text="y" * 1_000_000, signature="s")
     (kept,) = RequestBuilder(CountingBlobs()).resolve_messages(
         (AssistantMessage(parts=(signed,), model="m"),)

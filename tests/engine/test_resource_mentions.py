@@ -58,7 +58,7 @@ async def test_a_long_resource_is_cut(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("uri", "images", "note"),
     [
-        ("note:zip", True, "binary, application/zip, 3 bytes"),
+        ("note:zip", True, "binary, application/zip, 3 B"),
         ("note:empty", True, "it is empty"),
         ("note:none", True, "The server refused: no note:none"),
         (

@@ -104,7 +104,7 @@ async def test_an_unknown_one_is_refused_with_the_nearest_name(tmp_path: Path) -
 
 
 async def test_the_command_of_a_file_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) -> None:
-    faults = {"big": "commands/big.md is larger than 1 MiB."}
+    faults = {"big": "commands/big.md is larger than 1 MB."}
     async with running(tmp_path, [], unusable_commands=faults) as bench:
         bench.submit(RunCommand(name="big"))
         first = (await bench.until("command.rejected")).payload
@@ -240,7 +240,7 @@ def test_a_file_that_is_no_command_is_told_and_the_others_are_loaded(tmp_path: P
     ]
     assert [(name, fault.partition(str(folder))[2]) for name, fault in user.faults] == [
         ("bytes", "/bytes.md is not UTF-8 text (byte 0)."),
-        ("large", "/large.md is larger than 1 MiB."),
+        ("large", "/large.md is larger than 1 MB."),
         ("long", "/long.md is not used: it has more than 100,000 characters."),
         ("odd name", "/odd name.md is not used: a command's name may contain only letters, digits, - and _."),
     ]

@@ -196,7 +196,7 @@ def test_a_broken_environment_is_named_with_its_reason(text: str, message: str, 
 @rows(
     "answer, message",
     [
-        ("x" * 20, "The environment's answer to POST /sessions is larger than 0 MiB."),
+        ("x" * 20, "The environment's answer to POST /sessions is larger than 10 B."),
         ("{}", "The environment's answer has another format: 'session'"),
         ("busy", "busy"),
     ],

@@ -51,6 +51,8 @@ def test_changed_lines_leave_out_what_is_zero() -> None:
     assert units.format_line_changes(15, 0, "−") == (("+15", "success"),)
     assert units.format_line_changes(0, 3, "-") == (("-3", "error"),)
     assert units.format_line_changes(0, 0, "−") == ()
+    described = [units.describe_line_changes(*counts) for counts in ((4, 1), (15, 0), (0, 3), (0, 0))]
+    assert described == ["+4 −1", "+15", "−3", "no lines"]
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from tui_agent.context.repomap.views import MapView, RankedFile
 from tui_agent.errors import UsageError
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.units import format_number, format_tokens
 
 EXAMPLES = """\
 examples:
@@ -129,7 +130,7 @@ def why_unpinned(file: Path, path: str, hidden: Sequence[str]) -> str:
 
 def summary(shown: MapView) -> str:
     """Return a line with the numbers of files and tokens in a repository map, and of files left out."""
-    words = f"{len(shown.files):,} of {format_count(shown.total, 'file')}, about {format_count(shown.tokens, 'token')}"
+    words = f"{format_number(len(shown.files))} of {format_count(shown.total, 'file')}, about {format_tokens(shown.tokens)} tokens"
     skipped = ", ".join(describe_skipped(reason, count) for reason, count in sorted(shown.skipped.items()))
     words += f"; left out: {skipped}" if skipped else ""
     return words + ("; the index is still being built" if shown.partial else "")

@@ -16,7 +16,7 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.protocol.settings import ModelInfo
-from tui_agent.units import format_duration, format_tokens
+from tui_agent.units import format_duration, format_price, format_time_limit, format_tokens
 from tui_agent.wiring.models import build_model_factory
 
 EXAMPLES = """\
@@ -85,7 +85,7 @@ def row(info: ModelInfo, *, chosen: str) -> list[str]:
 
 def price(amount: float | None) -> str:
     """Format a price in USD per million tokens."""
-    return "?" if amount is None else f"{amount:.2f}"
+    return "?" if amount is None else format_price(amount)
 
 
 class NoAnswer(ModelError):
@@ -120,7 +120,7 @@ def check_model(arguments: argparse.Namespace) -> int:
             say_json({"fault": fault.kind, "message": fault.message, "hint": fault.hint})
         raise
     duration = time.monotonic() - started
-    figures = f"{answer.strip()[:80]!r}, {usage.input_tokens}+{usage.output_tokens} tokens"
+    figures = f"{answer.strip()[:80]!r}, {format_tokens(usage.input_tokens)}+{format_tokens(usage.output_tokens)} tokens"
     say_result(
         info.model_dump(mode="json") | {"answer": answer, "seconds": duration, "usage": usage.model_dump()},
         f"{info.profile} answers in {format_duration(duration)} ({figures})",
@@ -155,7 +155,7 @@ async def ask(client: ModelClient, info: ModelInfo) -> tuple[str, Usage]:
                         case ModelFault() as fault:
                             raise NoAnswer(fault.kind, _describe_fault(info.profile, fault), hint=fault.hint)
     except TimeoutError as error:
-        message = f"{info.profile} did not answer within {PATIENCE_S:.0f} s."
+        message = f"{info.profile} did not answer within {format_time_limit(PATIENCE_S)}."
         raise NoAnswer("timeout", message, hint=_SLOW_HINT) from error
     finally:
         await client.aclose()

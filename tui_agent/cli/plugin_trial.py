@@ -28,6 +28,7 @@ from tui_agent.plugin_host.sample_arguments import sample_arguments
 from tui_agent.plugin_host.side_by_side import TimeLimitReached, run_side_by_side
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.store.log_repair import EVENTS_FILE
+from tui_agent.units import format_time_limit
 
 TESTS_LIMIT_S = 300
 TOOL_LIMIT_S = 3.0
@@ -42,7 +43,7 @@ def try_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:
     if isinstance(outcome.error, TimeLimitReached):
         methods = {"target", "effects"} & {frame.name for frame in outcome.stack or ()}
         label = f"`{' or '.join(sorted(methods))}` of the tool {offered.tool.spec.name}"
-        return (f"{label} did not end within {TOOL_LIMIT_S:g} s.",), ()
+        return (f"{label} did not end within {format_time_limit(TOOL_LIMIT_S)}.",), ()
     if outcome.error is not None:
         raise outcome.error
     return outcome.value or ((), ())
@@ -175,7 +176,7 @@ def run_tests(path: Path) -> tuple[Sequence[str], Sequence[str], str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return (f"The plugin's tests did not end within {TESTS_LIMIT_S} s.",), (), ""
+        return (f"The plugin's tests did not end within {format_time_limit(TESTS_LIMIT_S)}.",), (), ""
     if ran.returncode:
         return ("The plugin's tests failed:\n" + "\n".join(ran.stdout.splitlines()[-OUTPUT_LINES:]),), (), ""
     return (), (), next(reversed(ran.stdout.splitlines()), "")

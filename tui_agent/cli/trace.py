@@ -17,7 +17,7 @@ from tui_agent.folds.trace.parts import Parts
 from tui_agent.folds.trace.spans import Span, TraceView
 from tui_agent.store.damage_report import describe_damage, verify_session
 from tui_agent.store.log_reader import read_records
-from tui_agent.units import format_cost, format_duration, format_time
+from tui_agent.units import format_cost, format_duration, format_time, format_tokens
 
 EXAMPLES = """\
 examples:
@@ -93,7 +93,7 @@ def summary(metrics: MetricsView) -> list[tuple[str, str]]:
         f"{name} {count}" for name, count in sorted(metrics.tools.items(), key=lambda pair: -pair[1])
     )
     cost = "unknown (no price)" if metrics.cost_usd is None else format_cost(metrics.cost_usd)
-    tokens = f"{metrics.input_tokens} in ({metrics.cached_tokens} cached), {metrics.output_tokens} out"
+    tokens = f"{format_tokens(metrics.input_tokens)} in ({format_tokens(metrics.cached_tokens)} cached), {format_tokens(metrics.output_tokens)} out"
     calls = f"{metrics.model_calls}, {metrics.model_retry_count} retried, {metrics.model_failures} failed"
     failures = f"{metrics.failed_tools} failed, {metrics.invalid_calls} invalid, {metrics.denials} denied"
     tests = f"{metrics.tests_passed or 0} passed, {metrics.tests_failed or 0} failed"
@@ -139,9 +139,9 @@ def spans_in_order(trace: TraceView) -> list[Span]:
     return spans
 
 
-def format_tokens(span: Span) -> str:
+def describe_tokens(span: Span) -> str:
     """Format the tokens of a model request; for any other span, its total output and its largest input."""
-    tokens_in, tokens_out = span.tokens_in or 0, span.tokens_out or 0
+    tokens_in, tokens_out = format_tokens(span.tokens_in or 0), format_tokens(span.tokens_out or 0)
     if span.estimated:
         return f"about {tokens_in}+{tokens_out} tokens, not counted by the provider"
     return (
@@ -154,7 +154,7 @@ def format_tokens(span: Span) -> str:
 def span_line(span: Span) -> str:
     """Format one span (a timed turn, request or tool call) as a line, indented by its depth in the tree."""
     duration = "running" if span.duration_ms is None else format_duration(span.duration_ms / 1000)
-    tokens = f"  {format_tokens(span)}" if span.tokens_in or span.tokens_out else ""
+    tokens = f"  {describe_tokens(span)}" if span.tokens_in or span.tokens_out else ""
     state = "" if span.state == "done" else f"  {SPAN_STATE_LABELS[span.state]}"
     line = (
         f"{'  ' * span.depth}{span.name}  {duration}{tokens}{state}  {' '.join(span.detail.split())}".rstrip()

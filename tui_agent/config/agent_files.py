@@ -17,6 +17,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.delegate import INVESTIGATOR, SUBTASK, Role
 from tui_agent.protocol.ids import MAIN_AGENT
+from tui_agent.units import format_number
 
 FOLDER = "agents"
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
@@ -136,7 +137,7 @@ def _build_role(source: str, fields: Mapping[str, str], body: str) -> Role:
     if not body:
         raise ConfigError("it has no instructions: write them below the second `---`")
     if len(body) > MAX_PROMPT_CHARS:
-        raise ConfigError(f"its instructions are longer than {MAX_PROMPT_CHARS:,} characters")
+        raise ConfigError(f"its instructions are longer than {format_number(MAX_PROMPT_CHARS)} characters")
     description = " ".join(fields.get("description", "").split())
     model = fields.get("model", "")
     iterations = _parse_iterations(fields.get("max_iterations"))

@@ -20,6 +20,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.command import CommandAnswer
 from tui_agent.protocol.events.command import OfferedCommand
+from tui_agent.units import format_number
 
 FOLDER = "commands"
 MAX_CHARS = 100_000
@@ -84,7 +85,7 @@ def _parse(owner: str, files: Iterator[tuple[str, str, str | ConfigError]]) -> C
         elif not _NAME.fullmatch(name):
             fault = f"{source} is not used: a command's name may contain only letters, digits, - and _."
         elif len(text) > MAX_CHARS:
-            fault = f"{source} is not used: it has more than {MAX_CHARS:,} characters."
+            fault = f"{source} is not used: it has more than {format_number(MAX_CHARS)} characters."
         elif len(commands) == MAX_COMMANDS:
             fault = f"{source} is left out: there are more than {MAX_COMMANDS} commands."
         if fault:

@@ -16,6 +16,7 @@ from pathlib import Path
 from tui_agent.config.neighbour_layouts import PROJECT_HOOKS, PROJECT_LAYOUTS, PROJECT_SETTINGS
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.config.small_files import decode_text, read_regular
+from tui_agent.units import format_bytes
 
 LONE_FILES = (".env", ".mcp.json")
 """Names of project files outside `.tui_agent/`."""
@@ -163,7 +164,9 @@ class _ProjectReader:
         if content is None:
             return ProjectFile(shown, fault="is not a regular file")
         if len(content) > self._bytes:
-            return ProjectFile(shown, fault=f"is too large: the limit is {MAX_BYTES >> 20} MiB for all files")
+            return ProjectFile(
+                shown, fault=f"is too large: the limit is {format_bytes(MAX_BYTES)} for all files"
+            )
         self._bytes -= len(content)
         return ProjectFile(shown, content)
 

@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 
 from tui_agent.errors import ConfigError
+from tui_agent.units import format_bytes
 
 MAX_BYTES = 1 << 20
 """Size limit of a configuration file."""
@@ -32,7 +33,7 @@ def read_small(path: Path) -> str | None:
 def decode_text(content: bytes, path: Path) -> str:
     """Decode the bytes of a configuration file. Raises `ConfigError` if they are too many or not UTF-8."""
     if len(content) > MAX_BYTES:
-        raise ConfigError(f"{path} is larger than {MAX_BYTES >> 20} MiB.", hint="Make the file smaller.")
+        raise ConfigError(f"{path} is larger than {format_bytes(MAX_BYTES)}.", hint="Make the file smaller.")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -38,6 +38,7 @@ from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import Message, SummaryMessage, UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import ContextMode, ModelInfo
+from tui_agent.units import format_number, format_tokens
 
 SEPARATOR = "\n\n"
 TRAILING_SECTION: Final[SectionName] = "working_memory"
@@ -242,7 +243,9 @@ class Assembly:
             if cut is not None:
                 share.chars -= len(cut.whole) - len(text)
                 share.tokens -= self._size(cut.whole) - self._size(text)
-                share.rules.append(f"{name}: {cut.chars:,} of {len(cut.whole):,} characters, {NO_ROOM}")
+                share.rules.append(
+                    f"{name}: {format_number(cut.chars)} of {format_number(len(cut.whole))} characters, {NO_ROOM}"
+                )
                 texts[name] = text
                 cuts.append(cut)
         return cuts
@@ -373,7 +376,7 @@ class Assembly:
             share.rules.append(fragment.missing_reason)
         if fragment.max_tokens is not None and len(full_text) > fragment.max_tokens * CHARS_PER_TOKEN:
             text = full_text[: round(fragment.max_tokens * CHARS_PER_TOKEN)]
-            share.rules.append(f"{fragment.id} is cut to {fragment.max_tokens} tokens")
+            share.rules.append(f"{fragment.id} is cut to {format_tokens(fragment.max_tokens)} tokens")
         share.raw_chars += len(full_text)
         share.chars += len(text)
         share.tokens += self._size(text)

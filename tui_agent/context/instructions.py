@@ -18,6 +18,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.instructions import InstructionFile, InstructionScope
+from tui_agent.units import format_bytes, format_number
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """Names of instruction files. In each folder, the first of these files that exists is used."""
@@ -67,7 +68,7 @@ class _InstructionSet:
         if len(text) > len(shown):
             shown = shown[: shown.rfind("\n") + 1] or shown
             self.notes.append(
-                f"{path} is too long: {len(shown):,} of its {len(text):,} characters are used. Shorten it."
+                f"{path} is too long: {format_number(len(shown))} of its {format_number(len(text))} characters are used. Shorten it."
             )
         self.files.append(
             InstructionFile(
@@ -272,7 +273,7 @@ def _read_plain(
         reading.notes.append(f"{shown} is left out: {error.strerror}.")
         return True
     if len(data) > MAX_READ_BYTES:
-        reading.notes.append(f"{shown} is left out: it is larger than {MAX_READ_BYTES // 1_000_000} MB.")
+        reading.notes.append(f"{shown} is left out: it is larger than {format_bytes(MAX_READ_BYTES)}.")
     else:
         reading.take(shown, scope, data)
     return True
@@ -308,7 +309,7 @@ def _cut_file(file: InstructionFile, room: int, notes: list[str]) -> Instruction
     shown = text[:room]
     shown = shown[: shown.rfind("\n") + 1] or shown
     notes.append(
-        f"{file.path} is cut: {len(shown):,} of its {len(text):,} characters are used, because of limited room."
+        f"{file.path} is cut: {format_number(len(shown))} of its {format_number(len(text))} characters are used, because of limited room."
     )
     return file.model_copy(
         update={"text": shown, "tokens": -(-len(shown) // CHARS_PER_TOKEN), "truncated": True}

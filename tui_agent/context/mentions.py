@@ -26,6 +26,7 @@ from tui_agent.protocol.base import text_size
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent, image_type
 from tui_agent.protocol.unicode_text import escape_unprintable, format_count
+from tui_agent.units import format_bytes, format_number
 
 MAX_CHARS: Final = 50_000
 MAX_LINES: Final = 2_000
@@ -197,7 +198,7 @@ async def _directory_mention(reading: MentionedPath, path: str, sources: Sources
     names = [info.path.rpartition("/")[2] + ("/" if info.kind == "directory" else "") for info in entries]
     shown = "\n".join(escape_unprintable(name) for name in names[:MAX_ENTRIES])
     more = len(names) - MAX_ENTRIES
-    note = f"\n[{more:,} more; to list them use list_directory]" if more > 0 else ""
+    note = f"\n[{format_number(more)} more; to list them use list_directory]" if more > 0 else ""
     shown_path = "." if path in ("", ".") else f"{path}/"
     text = f"<directory path={_quote(shown_path)}>\n{shown or '[empty]'}{note}\n</directory>"
     return _with_tokens(
@@ -225,7 +226,7 @@ async def _resource_lookup(
         image = mention.model_copy(update={"kind": "image", "size": len(content.data)})
         return _Lookup(await _image_mention(image, content.data, media, sources))
     if content.data or not content.text:
-        size = format_count(len(content.data), "byte")
+        size = format_bytes(len(content.data))
         note = f"binary, {content.media_type or 'unknown type'}, {size}" if content.data else "it is empty"
         return _Lookup(mention.model_copy(update={"kind": "refused", "note": note}))
     head = f"<resource server={_quote(server)} uri={_quote(uri)}>"
@@ -240,7 +241,7 @@ def _cut_resource(mention: Mention, head: str, text: str, room: int) -> Mention:
     """
     body = text[:room].replace("</resource", "&lt;/resource")
     is_cut = len(text) > room
-    note = f"\n[the first {room:,} of {len(text):,} characters]" if is_cut else ""
+    note = f"\n[the first {format_number(room)} of {format_number(len(text))} characters]" if is_cut else ""
     changed = {"size": len(text), "truncated": is_cut, "text": f"{head}\n{body}{note}\n</resource>"}
     return _with_tokens(mention.model_copy(update=changed))
 
@@ -250,7 +251,7 @@ async def _image_mention(mention: Mention, data: bytes, media: str, sources: Sou
         note = "the model is not known to accept images; to send images, set images = true in its profile"
         return mention.model_copy(update={"kind": "refused", "note": note})
     if len(data) > MAX_IMAGE_BYTES:
-        note = f"larger than {MAX_IMAGE_BYTES // 1_000_000} MB"
+        note = f"larger than {format_bytes(MAX_IMAGE_BYTES)}"
         return mention.model_copy(update={"kind": "refused", "note": note})
     digest = await to_thread.run_sync(sources.keep_image, data)
     place = mention.path or mention.reference
@@ -267,7 +268,7 @@ def _file_lookup(reading: MentionedPath, content: FileContent) -> _Lookup:
     decoded = decode_text(content.data)
     if decoded is None:
         head = content.data[:HEX_BYTES].hex(" ")
-        note = f"binary, {format_count(len(content.data), 'byte')}; only its beginning is shown"
+        note = f"binary, {format_bytes(len(content.data))}; only its beginning is shown"
         text = f"<file path={_quote(content.path)}>\n[{note}]\n{head}\n</file>"
         return _Lookup(
             _with_tokens(mention.model_copy(update={"truncated": True, "note": "binary", "text": text}))
@@ -332,7 +333,11 @@ def _limit_lines(lines: Sequence[str], first: int, last: int, room: int) -> tupl
     for line in lines[first - 1 : last]:
         if len(shown) == MAX_LINES or (len(line) + 1 > room and shown):
             break
-        shown.append(line if len(line) < room else f"{line[:room]}[… {len(line) - room:,} more characters]")
+        shown.append(
+            line
+            if len(line) < room
+            else f"{line[:room]}[… {format_number(len(line) - room)} more characters]"
+        )
         room -= len(line) + 1
         if room <= 0:
             break

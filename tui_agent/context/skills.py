@@ -21,6 +21,7 @@ from tui_agent.errors import ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.knowledge import SkillText
 from tui_agent.protocol.events.instructions import SkillRecord
+from tui_agent.units import format_bytes
 
 GUIDE: Final = "SKILL.md"
 FOLDER: Final = "skills"
@@ -132,7 +133,7 @@ class SkillStore:
                 raise ToolError(f"{file} is not a regular file.")
             content = data
         if len(content) > MAX_BYTES:
-            raise ToolError(f"{file} is larger than {MAX_BYTES // 1000} KB.")
+            raise ToolError(f"{file} is larger than {format_bytes(MAX_BYTES)}.")
         return content
 
     def _files(self, skill: _Skill) -> Iterator[str]:
@@ -200,7 +201,7 @@ def _parse_skill(
     if fault:
         return _broken_skill(folder_name, origin, path, fault)
     if len(content) > MAX_BYTES:
-        return _broken_skill(folder_name, origin, path, f"{GUIDE} is larger than {MAX_BYTES // 1000} KB")
+        return _broken_skill(folder_name, origin, path, f"{GUIDE} is larger than {format_bytes(MAX_BYTES)}")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

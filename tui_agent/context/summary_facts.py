@@ -21,6 +21,7 @@ from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.units import format_bytes, format_number
 
 FAILING_TITLE: Final = "Tests that fail"
 MAX_ARTIFACTS: Final = 8
@@ -270,7 +271,7 @@ def _fit_todo(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> Fitte
         completed += is_done
         if not is_done or completed > omitted:
             shown_lines.append(line)
-    return FittedText("\n".join([f"{LEFT_OUT_PREFIX}{omitted:,} done)", *shown_lines]))
+    return FittedText("\n".join([f"{LEFT_OUT_PREFIX}{format_number(omitted)} done)", *shown_lines]))
 
 
 def _todo_line(item: TodoItem) -> str:
@@ -355,7 +356,7 @@ def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[Summa
 def _file_block(
     title: str, files: Sequence[_File], share: float, what: str, *, more: int = 0
 ) -> SummaryBlock:
-    first = f"- … and {more:,} more, changed earlier\n" if more else ""
+    first = f"- … and {format_number(more)} more, changed earlier\n" if more else ""
     whole = first + "\n".join(file.line for file in files)
     shortest = files if what else files[-MAX_OPEN_FILES:]
     needs = len(first) + len(_by_folder(shortest)) + (0 if what else _NOTE)
@@ -404,4 +405,4 @@ def _texts_before_calls(messages: Sequence[Message]) -> dict[CallId, str]:
 
 
 def _artifact(artifact: Artifact) -> str:
-    return f"- {artifact.id}: {artifact.tool}, {format_count(artifact.size, 'byte')}, {format_count(artifact.lines, 'line')}"
+    return f"- {artifact.id}: {artifact.tool}, {format_bytes(artifact.size)}, {format_count(artifact.lines, 'line')}"

@@ -9,6 +9,7 @@ from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.events.context import Section, SectionName
+from tui_agent.units import format_tokens
 
 FULL: Final = 0.80
 """Fraction of the window that a summary and all other content together may fill."""
@@ -105,5 +106,7 @@ def describe_sections(sections: Sequence[Section]) -> str:
         sizes[name] = sizes.get(name, 0) + section.tokens
     rest = sizes.pop("the rest", 0)
     largest = sorted(((tokens, name) for name, tokens in sizes.items() if tokens), reverse=True)
-    parts = [f"{name} {tokens:,}" for tokens, name in largest] + ([f"the rest {rest:,}"] if rest else [])
+    parts = [f"{name} {format_tokens(tokens)}" for tokens, name in largest] + (
+        [f"the rest {format_tokens(rest)}"] if rest else []
+    )
     return ", ".join([f"{parts[0]} tokens", *parts[1:]]) if parts else "nothing"

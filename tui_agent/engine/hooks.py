@@ -22,6 +22,7 @@ from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.protocol.unicode_text import clip_line
+from tui_agent.units import format_number
 
 HOOK_RULE: Final = "hook"
 """The rule id that is recorded for a decision made by a hook."""
@@ -252,7 +253,7 @@ def _with_reply(ran: HookRan, reply: HookReply) -> HookRan:
     context = answer.additional_context
     if len(context) > MAX_CONTEXT_CHARS:
         left_out = len(context) - MAX_CONTEXT_CHARS
-        context = f"{context[:MAX_CONTEXT_CHARS]}\n[… {left_out:,} characters left out]"
+        context = f"{context[:MAX_CONTEXT_CHARS]}\n[… {format_number(left_out)} characters left out]"
     fields = {"decision": answer.decision, "reason": answer.reason[:MAX_REASON_CHARS], "context": context}
     return ran.model_copy(update=fields)
 

@@ -38,6 +38,7 @@ from tui_agent.protocol.effects import (
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.parts import Content
+from tui_agent.units import format_bytes
 
 ENGINE_KINDS = tuple(
     "tool. permission. model. checkpoint. context. memory. iteration. turn. user. run. env. session.".split()  # noqa: SIM905 - read as prose
@@ -86,7 +87,7 @@ def check_event(event: object, owner: str) -> None:
         raise PluginError(f"The plugin {owner} cannot record an event of the plugin {event.plugin}.")
     if isinstance(event, PluginEvent) and len(to_json(event.data)) > MAX_PLUGIN_EVENT:
         raise PluginError(
-            f"The event {event.name} of {event.plugin} is larger than 64 KiB.",
+            f"The event {event.name} of {event.plugin} is larger than {format_bytes(MAX_PLUGIN_EVENT)}.",
             hint="Store the data in a file, and its path in the event.",
         )
 

@@ -47,6 +47,7 @@ from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, User
 from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import ImageContent
 from tui_agent.protocol.settings import AgentState
+from tui_agent.units import format_bytes
 
 MAX_ATTACHMENT_BYTES = 20_000_000
 ATTACHMENT_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -480,7 +481,7 @@ def _store_image(blobs: Blobs, attachment: Attachment) -> ImageContent:
     try:
         if not path.is_file() or path.stat().st_size > MAX_ATTACHMENT_BYTES:
             raise ConfigError(
-                f"{path} is not a file, or is larger than {MAX_ATTACHMENT_BYTES // 1_000_000} MB."
+                f"{path} is not a file, or is larger than {format_bytes(MAX_ATTACHMENT_BYTES)}."
             )
         data = path.read_bytes()
     except OSError as error:

@@ -18,6 +18,7 @@ from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued
 from tui_agent.protocol.mentions import MENTION
+from tui_agent.units import format_time_limit
 
 COMPLETION_LIMIT_S = 1.0
 MAX_COMPLETIONS = 100
@@ -110,7 +111,7 @@ class SlashCommands:
                     return (await slash_command.complete(arguments, self._parts.recorder.state))[
                         :MAX_COMPLETIONS
                     ]
-                raise PluginError(f"it took longer than {COMPLETION_LIMIT_S:g} s")
+                raise PluginError(f"it took longer than {format_time_limit(COMPLETION_LIMIT_S)}")
         except TuiAgentError as error:
             if error.message not in self._told_faults:
                 self._told_faults.add(error.message)

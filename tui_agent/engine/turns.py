@@ -42,6 +42,7 @@ from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.settings import AgentState
+from tui_agent.units import format_time_limit
 
 _STATE_AFTER: dict[TurnEnd, AgentState] = {
     "finished": AgentState.FINISHED,
@@ -269,11 +270,11 @@ class Turns:
             outcome = await self._run_supervised(turn, addressed, continues=continues)
         if outcome is not None:
             return outcome
-        if clock_scope.cancelled_caught and not scope.cancel_called:
+        if clock_scope.cancelled_caught and seconds is not None and not scope.cancel_called:
             owner = "a turn outside the app" if limit is None else "this session"
             return Outcome(
                 "time_limit",
-                f"Stopped after {limit or seconds:g} s, the limit of {owner}. --timeout-seconds raises it.",
+                f"Stopped after {format_time_limit(limit or seconds)}, the limit of {owner}. --timeout-seconds raises it.",
             )
         return Outcome("interrupted")
 

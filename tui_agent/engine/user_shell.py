@@ -20,6 +20,7 @@ from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
 from tui_agent.protocol.settings import AgentState
+from tui_agent.units import format_bytes
 
 TIMEOUT_S = 600.0
 MAX_OUTPUT_BYTES, TAIL_BYTES = 2_000_000, 1_000_000
@@ -115,7 +116,7 @@ class _ShellRun:
             self._end, self._note = "failed", str(fault)
             return
         if result.dropped_bytes:
-            note = f"\n[{result.dropped_bytes:,} bytes here were not kept]\n".encode()
+            note = f"\n[{format_bytes(result.dropped_bytes)} of output was not kept]\n".encode()
             self._output[:] = result.output[: result.cut_offset] + note + result.output[result.cut_offset :]
         self._exit_code = result.exit_code
         self._end = _ENDS.get(result.outcome, "failed")

@@ -20,6 +20,7 @@ from tui_agent.ports.verdict import Oracle, Verdict, Verifier
 from tui_agent.protocol.events.eval import VerifierFinished
 from tui_agent.protocol.unicode_text import limit_text
 from tui_agent.store.log_reader import read_records
+from tui_agent.units import format_time_limit
 from tui_agent.wiring.plugins import plugin_host
 from tui_agent.wiring.startup_context import StartupContext
 
@@ -88,7 +89,7 @@ async def run_environment_verifier(spec: VerifierSpec, session: EnvironmentSessi
         return VerifierFinished(
             verifier=spec.environment, reward=reward, output=limit_text(report.summary, MAX_OUTPUT_CHARS)
         )
-    fault = f"was stopped after {spec.timeout_seconds:g} s"
+    fault = f"was stopped after {format_time_limit(spec.timeout_seconds)}"
     return VerifierFinished(verifier=spec.environment, reward=0.0, output="", fault=fault)
 
 

@@ -19,6 +19,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
+from tui_agent.units import format_bytes, format_time_limit
 
 MAX_OUTPUT_BYTES = 200_000
 MAX_FAULT_CHARS = 300
@@ -191,7 +192,7 @@ def _read_reward_file(file: Path) -> tuple[str | None, str]:
     if data is None:
         return "", f"wrote a {file.name} that is not a regular file"
     if len(data) > MAX_REWARD_BYTES:
-        return "", f"wrote a {file.name} of more than {MAX_REWARD_BYTES:,} bytes"
+        return "", f"wrote a {file.name} of more than {format_bytes(MAX_REWARD_BYTES)}"
     return data.decode("utf-8-sig", "replace"), ""
 
 
@@ -225,7 +226,7 @@ def _describe_failure(result: ExecResult, timeout: float) -> str:
     if result.outcome == "exited":
         return ""
     if result.outcome == "timeout":
-        return f"was stopped after {timeout:g} s"
+        return f"was stopped after {format_time_limit(timeout)}"
     return f"did not run: {result.message}"[:MAX_FAULT_CHARS]
 
 

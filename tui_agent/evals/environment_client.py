@@ -16,6 +16,7 @@ from anyio import to_thread
 from tui_agent.errors import EnvironmentFault
 from tui_agent.evals.environment_tests import EnvironmentReport, TestResult
 from tui_agent.protocol.unicode_text import clip_line
+from tui_agent.units import format_bytes
 from tui_agent.workspace.local.transfers import write_archive
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ async def _read_body(answer: "httpx.Response") -> bytes:
         if len(body) > MAX_ANSWER_BYTES:
             raise EnvironmentFault(
                 f"The environment's answer to {answer.request.method} {answer.request.url.path} is larger than "
-                f"{MAX_ANSWER_BYTES >> 20} MiB."
+                f"{format_bytes(MAX_ANSWER_BYTES)}."
             )
     return bytes(body)
 

@@ -13,6 +13,7 @@ from tui_agent.export.html.markup import SafeHtml, element, join
 from tui_agent.export.html.plain_page import html_table, plain_page
 from tui_agent.export.markdown import escape_inline, inline_code
 from tui_agent.protocol.unicode_text import clip_line, format_count, reveal_invisible
+from tui_agent.units import format_tokens
 
 WIDTH: Final = 880
 LABEL_WIDTH: Final = 240
@@ -106,7 +107,7 @@ def _token_plot(report: Report) -> SafeHtml:
         marks = [
             _bar(*span, style) for span, style in zip(pairwise(ends), ("whole", "faint", "bar"), strict=True)
         ]
-        rows.append((arm, f"{taken:,.0f} in, {given:,.0f} out", marks))
+        rows.append((arm, f"{format_tokens(taken)} in, {format_tokens(given)} out", marks))
     return _plot(rows, "tokens by arm: from the cache, other input, output")
 
 

@@ -11,7 +11,7 @@ from tui_agent.evals.arm_comparison import Comparison, format_p
 from tui_agent.evals.report import CellSummary, FigureValue, Group, Rate, Report
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import clip_line, format_count, list_first
-from tui_agent.units import format_cost, format_percent
+from tui_agent.units import format_average, format_cost, format_percent, format_tokens
 
 DETAIL_CHARS: Final = 160
 MAX_NAMES: Final = 10
@@ -163,7 +163,9 @@ def _number(name: str, value: float) -> str:
         return format_cost(value)
     if name == "compression_ratio":
         return format_percent(value)
-    return f"{value:,.1f}".removesuffix(".0")
+    if name.endswith("_tokens"):
+        return format_tokens(value)
+    return format_average(value)
 
 
 def _static_checks(report: Report) -> Section:

@@ -15,6 +15,7 @@ from anyio.to_thread import run_sync
 from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.protocol.unicode_text import limit_text
+from tui_agent.units import format_time_limit
 
 MAX_FAULT_CHARS = 300
 BLOCKED_S = 2.0
@@ -26,7 +27,7 @@ async def call_in_thread(name: str, function: Callable[[], Awaitable[object]], t
 
     If this task is cancelled, the call is cancelled too. `name` is the function's name in the error text.
     """
-    fault = f"{name} was stopped after {timeout_s:g} s"
+    fault = f"{name} was stopped after {format_time_limit(timeout_s)}"
     cancel_call: Callable[[], object] | None = None
     ended = threading.Event()
 

@@ -21,7 +21,14 @@ from tui_agent.protocol.display import (
     TreeNode,
 )
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.units import format_bytes, format_cost, format_milliseconds, format_time
+from tui_agent.units import (
+    describe_line_changes,
+    format_bytes,
+    format_cost,
+    format_milliseconds,
+    format_time,
+    format_tokens,
+)
 
 STATES = {
     "queued": "queued",
@@ -40,7 +47,7 @@ AUTHORS = {"agent": "by the agent", "command": "by a command", "human": "by some
 def header_rows(story: ExportContent) -> list[tuple[str, str]]:
     """Return the rows (name, text) at the top of an export, without empty rows."""
     metrics = story.metrics
-    tokens = f"{metrics.input_tokens:,} in ({metrics.cached_tokens:,} cached), {metrics.output_tokens:,} out"
+    tokens = f"{format_tokens(metrics.input_tokens)} in ({format_tokens(metrics.cached_tokens)} cached), {format_tokens(metrics.output_tokens)} out"
     files = len(story.files) + story.unlisted_files
     added, removed = sum(file.added for file in story.files), sum(file.removed for file in story.files)
     rows = [
@@ -50,7 +57,12 @@ def header_rows(story: ExportContent) -> list[tuple[str, str]]:
         ("started", format_time(metrics.first_at) if metrics.first_at else ""),
         ("lasted", format_milliseconds((metrics.last_at - metrics.first_at) * 1000)),
         ("turns", str(story.turns)),
-        ("files", f"{format_count(files, 'file')} changed, +{added} −{removed}" if files else ""),
+        (
+            "files",
+            f"{format_count(files, 'file')} changed, {describe_line_changes(added, removed)}"
+            if files
+            else "",
+        ),
         ("tokens", tokens if metrics.model_calls else ""),
         ("cost", format_cost(metrics.cost_usd)),
     ]
@@ -60,7 +72,9 @@ def header_rows(story: ExportContent) -> list[tuple[str, str]]:
 def turn_end(entry: TurnEntry) -> str:
     """Return the text of the row at a turn's end: why it ended, its duration, model calls, files and cost."""
     files = (
-        entry.files_text + ("" if entry.edits else f" +{entry.added} −{entry.removed}") if entry.files else ""
+        entry.files_text + ("" if entry.edits else f" {describe_line_changes(entry.added, entry.removed)}")
+        if entry.files
+        else ""
     )
     phrases = [
         TURN_END_LABELS.get(entry.reason, entry.reason),
@@ -101,7 +115,7 @@ def mention_labels(entry: UserEntry, texts: Texts) -> list[tuple[str, str]]:
     return [
         (
             texts.clean_text(mention_name(mention)),
-            texts.clean_text(mention_result(mention, format_bytes(mention.size), f"{mention.tokens:,}")),
+            texts.clean_text(mention_result(mention)),
         )
         for mention in entry.mentions
     ]

@@ -31,7 +31,7 @@ from tui_agent.folds.transcript.entries import (
     UserEntry,
 )
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, MarkdownBlock
-from tui_agent.units import format_time
+from tui_agent.units import describe_line_changes, format_number, format_time
 
 OUTPUT_LINES = 40
 """Maximum number of lines shown of an output; of a longer output, its beginning and its end are kept."""
@@ -123,25 +123,26 @@ def _block(block: DisplayBlock, texts: Texts) -> str:
     text = block_text(block, texts)
     if isinstance(block, DiffBlock):
         path = texts.clean_text(block.path)
-        return f"{inline_code(path)} +{block.added} −{block.removed}\n\n{fence(clip_lines(text), 'diff')}"
+        return f"{inline_code(path)} {describe_line_changes(block.added, block.removed)}\n\n{fence(clip_lines(text), 'diff')}"
     if isinstance(block, MarkdownBlock):
         return quote(_without_html(text))
     return fence(clip_lines(text), "") if text.strip() else ""
 
 
 def _change(change: ExportedChange) -> Iterator[str]:
-    yield f"{inline_code(change.path)} +{change.added} −{change.removed}, {AUTHORS.get(change.author, change.author)}"
+    lines = describe_line_changes(change.added, change.removed)
+    yield f"{inline_code(change.path)} {lines}, {AUTHORS.get(change.author, change.author)}"
     yield fence(clip_lines(change.diff), "diff") if change.diff else f"({change.note})"
 
 
 def clip_lines(text: str, lines: int = OUTPUT_LINES, width: int = LINE_CHARS) -> str:
     """Shorten a long text to its beginning and its end, with a note between them on the lines left out."""
     shown = [
-        line if len(line) <= width else f"{line[:width]}… ({len(line):,} characters)"
+        line if len(line) <= width else f"{line[:width]}… ({format_number(len(line))} characters)"
         for line in text.rstrip("\n").split("\n")
     ]
     if len(shown) > lines + 1:
-        gap = f"… {len(shown) - lines:,} more lines …"
+        gap = f"… {format_number(len(shown) - lines)} more lines …"
         shown = [*shown[: lines // 2], gap, *shown[-(lines - lines // 2) :]]
     return "\n".join(shown)
 

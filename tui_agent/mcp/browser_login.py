@@ -25,6 +25,7 @@ from tui_agent.mcp.login import ServerLogin
 from tui_agent.mcp.outside_text import clean_line
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.ports.environment import ProcessOpener
+from tui_agent.units import format_time_limit
 
 WRONG_ADDRESS = (
     "This is not the address of the browser's last page. That address contains /callback and a code."
@@ -133,7 +134,8 @@ async def log_in(
             return await _log_in(settings, settings.login, opener, root, BrowserAnswer(show, warn))
     except TimeoutError as error:
         raise ConfigError(
-            f"The login was not finished within {limit_s:g} s.", hint="Nothing was saved. Try again."
+            f"The login was not finished within {format_time_limit(limit_s)}.",
+            hint="Nothing was saved. Try again.",
         ) from error
     except LoginNeeded as error:
         raise ConfigError("The server refuses the token that it has just issued.") from error

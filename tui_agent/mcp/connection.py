@@ -40,6 +40,7 @@ from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ToolResult
 from tui_agent.ports.tool_servers import ResourceContent
 from tui_agent.protocol.base import JsonMap
+from tui_agent.units import format_bytes, format_time_limit
 
 MAX_TOOLS = 1_000
 MAX_PROMPTS = 100
@@ -208,13 +209,13 @@ def _naming_faults(connection: Connection, limit_s: float | None = None) -> Iter
         yield
     except TimeoutError as error:
         limit = limit_s or connection.settings.timeout
-        raise ToolError(f"The server did not answer within {limit:g} s.") from error
+        raise ToolError(f"The server did not answer within {format_time_limit(limit)}.") from error
     except MCPError as error:
         if connection.login is not None and connection.login.refused.is_set():
             raise ToolError(f"The MCP server {LoginNeeded(connection.settings.name)}") from error
         if connection.ended is not None and connection.ended.is_set():
-            limit_mb = MAX_LINE_BYTES // 1_000_000
-            raise ToolError(f"The server ended, or its answer has more than {limit_mb} MB.") from error
+            limit_text = format_bytes(MAX_LINE_BYTES)
+            raise ToolError(f"The server ended, or its answer has more than {limit_text}.") from error
         raise ToolError(f"The server refused: {clean_line(error.error.message, 500)}") from error
     except (ValidationError, RuntimeError, ValueError) as error:
         raise ToolError(f"The server sent an answer that is not valid: {describe_fault(error)}") from error

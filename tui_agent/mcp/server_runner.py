@@ -22,6 +22,7 @@ from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ToolResult
 from tui_agent.ports.tool_servers import ResourceContent
 from tui_agent.protocol.base import JsonMap
+from tui_agent.units import format_time_limit
 
 if TYPE_CHECKING:
     from tui_agent.mcp.connection import Connection
@@ -170,7 +171,10 @@ class ServerRunner:
                     self._on_change()
                     await self._follow(connection)
             if start.cancelled_caught:
-                return f"it did not answer within {min(START_LIMIT_S, self.settings.timeout):g} s", False
+                return (
+                    f"it did not answer within {format_time_limit(min(START_LIMIT_S, self.settings.timeout))}",
+                    False,
+                )
         except LoginNeeded as needed:
             self._needs_login = True
             return needed.message, True

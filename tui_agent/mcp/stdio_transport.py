@@ -15,6 +15,7 @@ from mcp_types import jsonrpc_message_adapter
 from tui_agent.errors import EnvironmentFault
 from tui_agent.mcp.outside_text import clean_line
 from tui_agent.ports.environment import PipedProcess
+from tui_agent.units import format_bytes
 
 MAX_LINE_BYTES = 16_000_000
 MAX_SKIPPED_BYTES = 1_000_000
@@ -84,7 +85,7 @@ class StdioTransport:
                 if message is not None:
                     await incoming.send(message)
             if len(buffer) > MAX_LINE_BYTES:
-                self.fault = f"it wrote a line of more than {MAX_LINE_BYTES // 1_000_000} MB"
+                self.fault = f"it wrote a line of more than {format_bytes(MAX_LINE_BYTES)}"
             if self.fault:
                 return
 

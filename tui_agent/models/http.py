@@ -25,6 +25,7 @@ from tui_agent.ports.model import ModelChunk, ModelFault
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.model import FaultKind
 from tui_agent.protocol.unicode_text import list_first
+from tui_agent.units import format_time_limit
 
 ERROR_BODY_LIMIT = 64 << 10
 WHOLE_BODY_LIMIT, LIST_BODY_LIMIT = 64 << 20, 4 << 20
@@ -197,7 +198,7 @@ class HttpClient:
                     yield _format_fault(data, error)
                 return
             except EventTooLong:
-                yield faults.fault("malformed", "The provider sent one event of more than 32 MiB.")
+                yield faults.fault("malformed", "The provider sent one event of more than 34 MB.")
                 return
             if not piece:
                 return
@@ -268,8 +269,8 @@ class HttpClient:
         return self._http
 
     def _stall_fault(self, position: str) -> ModelFault:
-        seconds = f"{self._endpoint.timeout:g}"
-        return faults.fault("timeout", f"The provider sent nothing for {seconds} s {position}.")
+        limit = format_time_limit(self._endpoint.timeout)
+        return faults.fault("timeout", f"The provider sent nothing for {limit} {position}.")
 
     def _connection_fault(self, error: httpx.HTTPError) -> ModelFault:
         reason = (str(error) or type(error).__name__).rstrip(".")

@@ -35,6 +35,7 @@ from tui_agent.ports.model import (
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import Usage
+from tui_agent.units import format_time_limit
 
 BEFORE_IMPORT = {
     "LITELLM_MODE": "PRODUCTION",
@@ -107,7 +108,9 @@ class LiteLLMClient:
             await _close_stream(stream)
 
     def _stall_fault(self) -> ModelFault:
-        return faults.fault("timeout", f"The provider sent nothing for {self._endpoint.timeout:g} s.")
+        return faults.fault(
+            "timeout", f"The provider sent nothing for {format_time_limit(self._endpoint.timeout)}."
+        )
 
 
 def load() -> Any:

@@ -33,6 +33,7 @@ from tui_agent.plugin_host.modules import (
 from tui_agent.plugin_host.offers import Offers
 from tui_agent.plugin_host.side_by_side import Outcome, TimeLimitReached, run_side_by_side
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
+from tui_agent.units import format_time_limit
 
 LOAD_LIMIT_S = 10.0
 ENDED_THE_PROGRAM = "It ended the program while it was loaded, so it is left out until its files change."
@@ -193,7 +194,7 @@ class PluginHost:
         if outcome.value is None:
             error = outcome.error or PluginError("It returned nothing.")
             if isinstance(error, TimeLimitReached):
-                message = f"It was still loading after {self._limit:g} s. Its import and its register() must be fast."
+                message = f"It was still loading after {format_time_limit(self._limit)}. Its import and its register() must be fast."
             else:
                 message = describe_plugin_error(error)
             return _plugin_failure(plugin, message, locate_plugin_error(error, outcome.stack, plugin.path))

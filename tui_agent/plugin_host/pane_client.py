@@ -27,6 +27,7 @@ from tui_agent.plugin_host.pane_messages import (
     PaneRequest,
     read_message,
 )
+from tui_agent.units import format_time_limit
 
 SILENCE_LIMIT_S: Final = 30.0
 """Seconds without any sign of a child after which it is killed: it may be suspended, or unable to start."""
@@ -78,7 +79,7 @@ class PaneClient:
                             return message
         except TimeoutError:
             await self.close()
-            return self._stop_fault(f"no answer for {SILENCE_LIMIT_S:g} s")
+            return self._stop_fault(f"no answer for {format_time_limit(SILENCE_LIMIT_S)}")
         except (
             anyio.EndOfStream,
             anyio.IncompleteRead,
@@ -94,7 +95,11 @@ class PaneClient:
     def _timed_out(self, request: PaneRequest, trace: list[bytes]) -> PaneFault:
         """Return the fault of a plugin that did not return in time, with the plugin's innermost running line."""
         waited = any(line.startswith(b"Timeout") for line in trace)
-        spent = f"{WAIT_LIMIT_S:g} s of waiting" if waited else f"{PROCESSOR_LIMIT_S:g} s of computing"
+        spent = (
+            f"{format_time_limit(WAIT_LIMIT_S)} of waiting"
+            if waited
+            else f"{format_time_limit(PROCESSOR_LIMIT_S)} of computing"
+        )
         reason = f"{spent} without an answer"
         root = f"{request.folder}/"
         frames = (match for line in trace if (match := _FRAME.search(line)))

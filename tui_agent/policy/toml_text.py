@@ -7,6 +7,8 @@ import re
 import tomllib
 from typing import Final
 
+from tui_agent.units import format_number
+
 MAX_CHARACTERS: Final = 200_000
 _LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){20}""")
 """Matches a dotted key of many parts; `tomllib` takes a minute for a key of many thousand parts."""
@@ -15,7 +17,7 @@ _LONG_KEY: Final = re.compile(r"""(?<![\w-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)
 def parse_toml(text: str) -> dict[str, object]:
     """Parse a TOML text. Raises `ValueError` with the fault and, if known, its line."""
     if len(text) > MAX_CHARACTERS:
-        raise ValueError(f"it is longer than {MAX_CHARACTERS:,} characters")
+        raise ValueError(f"it is longer than {format_number(MAX_CHARACTERS)} characters")
     if _LONG_KEY.search(text):
         raise ValueError("a key has too many parts")
     try:

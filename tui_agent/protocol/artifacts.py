@@ -2,6 +2,7 @@
 
 from tui_agent.protocol.base import BlobText, FrozenModel, LongText
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.units import format_bytes
 
 ARTIFACT_PREFIX = "artifact:"
 
@@ -49,7 +50,7 @@ def left_out_note(lines: int, size: int, artifact_id: str = "") -> str:
 
     `artifact_id` is the artifact that stores the full text; empty if there is none.
     """
-    missing = format_count(lines, "line") if lines > 1 else format_count(size, "byte")
+    missing = format_count(lines, "line") if lines > 1 else format_bytes(size)
     return f"[… {missing} left out{f': read_file or grep {artifact_id}' if artifact_id else ''} …]"
 
 

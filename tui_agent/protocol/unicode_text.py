@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from functools import cache, lru_cache, partial
 from typing import Final, NamedTuple
 
+from tui_agent.units import format_number
+
 MAX_COMBINING_MARKS: Final = 4
 """Maximum number of combining marks on one letter. More marks would cover the lines around it."""
 MAX_SPACES_IN_ROW: Final = 40
@@ -231,7 +233,7 @@ def escape_unprintable(name: str) -> str:
 
 def format_count(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun, e.g. `1 file` or `3,000 files`. `plural` is an irregular plural."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+    return f"{format_number(count)} {noun if count == 1 else plural or noun + 's'}"
 
 
 def list_first(names: Sequence[str], most: int) -> str:

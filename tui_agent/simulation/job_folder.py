@@ -19,6 +19,7 @@ from tui_agent.evals.plan import write_file
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.simulation.task_tree import TaskNode
+from tui_agent.units import file_time_stamp, format_bytes
 
 SNAPSHOT = "environment_snapshot"
 RESULT_FILE = "result.json"
@@ -67,7 +68,7 @@ class JobFolder:
 
     def __init__(self, jobs: Path, task: str, mode: str) -> None:
         parent = jobs.resolve() / task / mode
-        stamp = time.strftime("%Y%m%d-%H%M%S")
+        stamp = file_time_stamp(time.time())
         self.path = _create_new(parent, stamp)
         self.workspace = self.path / SNAPSHOT
         self._history = HISTORY_FILES[0] if mode.startswith("orchestrated") else HISTORY_FILES[1]
@@ -122,7 +123,7 @@ def read_history(path: Path) -> list[SimulationMessage]:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
     if data is None or len(data) > MAX_HISTORY_BYTES:
-        raise ConfigError(f"{path} is not a regular file of at most {MAX_HISTORY_BYTES >> 20} MiB.")
+        raise ConfigError(f"{path} is not a regular file of at most {format_bytes(MAX_HISTORY_BYTES)}.")
     try:
         rows = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -17,6 +17,7 @@ from tui_agent.errors import BlobNotFound, StoreError, StoreFull
 from tui_agent.ports.log import StoredFile
 from tui_agent.protocol.base import BlobText, JsonMap, LongText
 from tui_agent.store.file_ops import FileOps, SystemFiles, advice_for, make_folder, sync_path, write_file
+from tui_agent.units import format_bytes
 
 if TYPE_CHECKING:  # only the writer needs a redactor, and it is slow to load
     from tui_agent.store.redaction.redactor import Redactor
@@ -81,7 +82,7 @@ class BlobStore:
                 write_file(self._ops, path, data, sync=False)
         except OSError as fault:
             raise StoreFull(
-                f"A text of {len(data)} bytes could not be stored in {self._folder}: {fault.strerror or fault}.",
+                f"A text of {format_bytes(len(data))} could not be stored in {self._folder}: {fault.strerror or fault}.",
                 hint=f"{advice_for(fault)}; everything in the log is kept.",
             ) from fault
 

@@ -20,6 +20,7 @@ from tui_agent.store.log_line import decode_line, is_intact, line_version, pick_
 from tui_agent.store.log_reader import iterate_history
 from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import intact_seq, split_lines
+from tui_agent.units import format_bytes
 
 _BLOB_FIELDS = re.compile(rb'"(?:blob_sha256|blob_json|payload_blob)":"([0-9a-f]{64})"')
 
@@ -75,7 +76,7 @@ def _check_lines(folder: Path) -> Iterator[str]:
                 yield f"Line {number} of the log is damaged."
     remaining = size - length
     if remaining > 0 and log.stat().st_size == size:
-        yield f"The log ends in an incomplete line of {remaining} bytes."
+        yield f"The log ends in an incomplete line of {format_bytes(remaining)}."
     if not number:
         yield "The log contains no events."
 

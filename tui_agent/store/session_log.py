@@ -34,6 +34,7 @@ from tui_agent.store.recent_records import RecentRecords
 from tui_agent.store.record_follower import RecordFollower
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.writer_lock import WriterLock
+from tui_agent.units import format_bytes
 
 _ENVELOPE_ROOM = 1_024
 """Number of bytes of a line that are reserved for the envelope around the payload."""
@@ -184,7 +185,7 @@ class SessionLog:
                 if count == len(line):
                     self._end += count
                     return
-                reason = f"only {count} of {len(line)} bytes were written"
+                reason = f"only {format_bytes(count)} of {format_bytes(len(line))} were written"
                 cause = None
             except OSError as fault:
                 reason, cause = fault.strerror or str(fault), fault

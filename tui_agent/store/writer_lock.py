@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tui_agent.errors import SessionLocked
 from tui_agent.store.file_ops import FILE_MODE
+from tui_agent.units import format_recent_time
 
 _PAUSE_S = 0.02
 
@@ -77,9 +78,7 @@ def _describe_holder(content: bytes) -> str:
         return "another process"
     if not since.isdigit():
         return f"process {pid}"
-    moment = time.localtime(int(since))
-    today = time.strftime("%x", moment) == time.strftime("%x")
-    return f"process {pid} since {time.strftime('%H:%M' if today else '%Y-%m-%d %H:%M', moment)}"
+    return f"process {pid} since {format_recent_time(int(since), time.time())}"
 
 
 def is_locked(path: Path | str) -> bool:

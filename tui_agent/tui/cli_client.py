@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from tui_agent.config.options import SessionOptions
+from tui_agent.units import format_time_limit
 
 PATIENCE_S: Final = 30.0
 """Maximum seconds that a child process may run."""
@@ -59,7 +60,7 @@ class CommandLine:
         except TimeoutError:
             _kill(child)
             await child.wait()
-            return 1, f"tui-agent {' '.join(words[:2])} did not end within {PATIENCE_S:.0f} s."
+            return 1, f"tui-agent {' '.join(words[:2])} did not end within {format_time_limit(PATIENCE_S)}."
         return child.returncode or 0, output.decode("utf-8", "replace")
 
 

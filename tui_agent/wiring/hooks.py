@@ -28,6 +28,7 @@ from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.hook import HookSource
 from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.units import format_time_limit
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.hook_command import HookCommand, parse_answer
 
@@ -103,7 +104,7 @@ async def ask_plugin_function(offered: OfferedHookFunction, facts: JsonMap, time
         with anyio.fail_after(time_limit_s), guard_plugin("It", PluginError):
             answer = await target(facts)
     except TimeoutError:
-        return HookReply(fault=f"It was stopped after {time_limit_s:g} s, its time limit.")
+        return HookReply(fault=f"It was stopped after {format_time_limit(time_limit_s)}, its time limit.")
     except TuiAgentError as error:
         return HookReply(fault=error.message)
     return HookReply() if answer is None else _check_answer(answer)

@@ -52,10 +52,10 @@ def told(name: str) -> tuple[LinePrinter, list[str], FakeSession]:
 
 def test_a_turn_reads_as_lines() -> None:
     _, said, _ = told("night_shift")
-    assert "tool run, pytest -q, failed, exit 1, 2.1 seconds" in said
+    assert "tool run, pytest -q, failed, exit 1, 2.1 s" in said
     assert any(line.startswith("task ") for line in said)
     assert any(line.startswith("answer, **Fixed.**") for line in said)
-    assert said[-1] == "turn 2, finished, 51 seconds"
+    assert said[-1] == "turn 2, finished, 51 s"
     assert not any("\x1b" in line for line in said)
 
 

@@ -74,7 +74,7 @@ async def test_the_pane_says_what_the_session_was_about() -> None:
             "✓ verified",
             "the night shift. Find out why and fix it.",
             "Last answer",
-            "+15  −0  tests/test_entry.py",
+            "+15      tests/test_entry.py",
             "5/5 done",
             "42.2k of 200k, 21 %",
             "nothing",

@@ -14,9 +14,9 @@ def test_the_doctor_names_the_repository_only_where_there_is_one(call: Call, wor
     def checkpoints() -> str:
         return str(json_lines(call("doctor", "--only", "checkpoints", "--json")[1])[0]["message"])
 
-    assert checkpoints() == "up to 1000 MB per session"
+    assert checkpoints() == "up to 1 GB per session"
     subprocess.run(["git", "init", "-q"], cwd=work, check=True)
-    assert checkpoints() == "up to 1000 MB per session, including 256 MB copied from the repository"
+    assert checkpoints() == "up to 1 GB per session, including 256 MB copied from the repository"
 
 
 def test_the_doctors_report_begins_with_what_to_fix_and_is_wrapped_for_a_terminal() -> None:

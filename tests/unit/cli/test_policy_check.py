@@ -162,7 +162,7 @@ def test_a_fault_in_a_table_is_printed_with_its_line(
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"#" * 10_000_000, "it is larger than 1 MiB"),
+        (b"#" * 10_000_000, "it is larger than 1 MB"),
         (b"#" * 250_000, "it is longer than 200,000 characters"),
         (b"\x00\x01", "it is not valid TOML"),
         (b"\xff\xfe", "it is not UTF-8 text"),

@@ -154,7 +154,7 @@ def test_the_configuration_adds_allows_and_disables(tmp_path: Path) -> None:
         ),
         ("[redaction]\ndisable = ['github-tokn']\n", "no rule has the id 'github-tokn'"),
         ("[redaction]\nallowed = []\n", "unknown key 'redaction.allowed'. Did you mean 'allow'?"),
-        (RULE * 60_000, "is larger than 1 MiB"),
+        (RULE * 60_000, "is larger than 1 MB"),
     ],
 )
 def test_a_wrong_configuration_is_refused_with_its_file_and_the_reason(

@@ -120,7 +120,7 @@ def test_verify_says_what_is_wrong(call: Call, tmp_path: Path, work: Path) -> No
     assert status == 1
     assert problems["ses_a"] == [
         "Line 2 of the log is damaged.",
-        "The log ends in an incomplete line of 6 bytes.",
+        "The log ends in an incomplete line of 6 B.",
         "Event 1 is missing.",
     ]
     assert problems["ses_b"] == [f"A text of event 2 is missing or damaged ({blob.name[:12]})."]

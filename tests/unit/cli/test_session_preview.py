@@ -63,9 +63,9 @@ def test_a_file_that_changed_twice_is_compared(
     log.append(file_changed(before=one, after=two, added=1))
     log.append(CheckpointTaken(commit="0" * 40, part=1, paths=("a",), author="agent"))
     log.close()
-    assert "\nFiles\n  +1 -0  a\n" in shown()
+    assert "\nFiles\n  +1  a\n" in shown()
     assert main(["sessions", "checkpoints", "ses_a", "--data-dir", str(tmp_path)]) == 0
-    assert "agent   +1 -0  a\n" in capsys.readouterr().out
+    assert "agent   +1     a\n" in capsys.readouterr().out
     assert main(["replay", "ses_a", "--headless", "--data-dir", str(tmp_path)]) == 0
     files = json.loads(capsys.readouterr().out)["files"]
     (file,) = files["files"]

@@ -39,7 +39,7 @@ def test_a_preview_says_what_would_happen_to_which_file_and_changes_nothing(
     status, out, _ = revert(call, "--to", at, "--preview")
     assert (status, [line.split() for line in out.splitlines()][1]) == (
         0,
-        ["more.txt", "deleted", "+0", "-1"],
+        ["more.txt", "deleted", "-1"],
     )
     assert files(work) == BOTH
     status, out, _ = revert(call, "--to", str(seq_of(tmp_path, "turn.finished")), "--preview")

@@ -58,7 +58,7 @@ def test_what_happens_at_each_step_is_said_once(capsys: pytest.CaptureFixture[st
             telling(story(event))
     told = capsys.readouterr().err.splitlines()
     assert len(shown) == 100 and len(told) == 5
-    assert "9,000 tokens" in told[0] and "12,000" in told[0] and "context_window" in told[0]
+    assert "9.0k tokens" in told[0] and "12.0k" in told[0] and "context_window" in told[0]
     assert told[1] == "tui-agent: Little room is left. /model" and "the task" in told[2]
     assert "without the repository map" in told[4]
 

@@ -101,7 +101,7 @@ def test_settings_that_are_too_large_are_reported_and_left_out(home: Path) -> No
     (project / ".claude/settings.json").write_text(large)
     loaded = load(home, project)
     assert loaded.hooks == ()
-    assert ["larger than 1 MiB. Its hooks are left out." in fault for fault in loaded.faults] == [True, True]
+    assert ["larger than 1 MB. Its hooks are left out." in fault for fault in loaded.faults] == [True, True]
 
 
 def test_an_entry_that_cannot_run_is_reported_and_the_others_run(home: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tui_agent.context.truncation import head_and_tail
 
-NOTE = re.compile(r"\[… ([\d,]+) (?:lines|bytes?) left out …\]\n")
+NOTE = re.compile(r"\[… ([\d,.]+) (?:lines|B|KB) left out …\]\n")
 
 
 def test_a_short_text_stays_as_it_is() -> None:

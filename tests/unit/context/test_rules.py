@@ -49,7 +49,7 @@ def test_the_notice_names_every_file_that_was_cut_with_its_figures() -> None:
     )
     assert truncation_notice(ContextTruncated(window=8_000, truncations=cuts)).startswith(
         "The instructions of ../AGENTS.md (900 of 20,000 characters) and the instructions of AGENTS.md (900 of 20,000"
-        " characters) do not fit in this model's window of 8,000 tokens: the model gets the beginning and the end and can"
+        " characters) do not fit in this model's window of 8.0k tokens: the model gets the beginning and the end and can"
     )
     assert (
         "AGENTS.md does not fit in this model's window: the model gets the beginning and the end (900 of 20,000"

@@ -329,8 +329,8 @@ def test_the_counts_of_pytest_and_unittest_are_read(output: str, counts: tuple[i
         ("reward.json", "{", (0.0, "wrote a reward.json that is not valid JSON")),
         ("reward.json", "1" + "0" * 400, (0.0, "wrote a reward.json without finite numbers")),
         ("reward.json", "[" * 60_000, (0.0, "wrote a reward.json that is not valid JSON")),
-        ("reward.json", "1" + " " * 70_000, (0.0, "wrote a reward.json of more than 65,536 bytes")),
-        ("reward.txt", "1" * 70_000, (0.0, "wrote a reward.txt of more than 65,536 bytes")),
+        ("reward.json", "1" + " " * 70_000, (0.0, "wrote a reward.json of more than 66 KB")),
+        ("reward.txt", "1" * 70_000, (0.0, "wrote a reward.txt of more than 66 KB")),
         ("other", "1", (0.0, "wrote no reward file")),
     ],
 )

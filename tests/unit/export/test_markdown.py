@@ -197,8 +197,8 @@ def test_a_file_that_was_made_and_removed_again_is_not_among_the_changed(tmp_pat
         )
     log.close()
     story = load_export(log.folder, Redactor())
-    assert "- files: 1 file changed, +1 −0" in to_markdown(story)
-    assert dict(header_rows(story))["files"] == "1 file changed, +1 −0"
+    assert "- files: 1 file changed, +1" in to_markdown(story)
+    assert dict(header_rows(story))["files"] == "1 file changed, +1"
 
 
 def test_the_header_counts_the_current_branch_and_compares_the_files(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_the_header_counts_the_current_branch_and_compares_the_files(tmp_path: P
     story = load_export(log.folder, Redactor())
     header = dict(header_rows(story))
     assert (header["turns"], header["model"]) == ("2", "fast-1, slow-2")
-    assert header["files"] == "1 file changed, +1 −0"
+    assert header["files"] == "1 file changed, +1"
     text = to_markdown(story)
     assert [line for line in text.splitlines() if line.startswith("## ")] == ["## Turn 1", "## Turn 3"]
 

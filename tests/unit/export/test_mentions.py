@@ -29,12 +29,12 @@ def story(tmp_path: Path) -> ExportContent:
 
 def test_a_transcript_lists_the_mentions_below_their_message(tmp_path: Path) -> None:
     text = to_markdown(story(tmp_path))
-    assert "- `src/app.py`: 1,204 tokens" in text
+    assert "- `src/app.py`: 1.2k tokens" in text
     assert "- `.env`: not sent: it may hold secrets" in text
     assert "<img" not in MarkdownIt("commonmark").render(text)
 
 
 def test_the_reader_lists_them_too_as_text(tmp_path: Path) -> None:
     page = to_html(story(tmp_path))
-    assert "<code>src/app.py</code> 1,204 tokens" in page
+    assert "<code>src/app.py</code> 1.2k tokens" in page
     assert "not sent: it may hold secrets" in page and "<img src=x" not in page

@@ -19,7 +19,7 @@ from tui_agent.protocol.unicode_text import format_count
         (describe_skipped("lock file", 1), "1 lock file"),
         (describe_skipped("lock file", 2), "2 lock files"),
         (describe_skipped("binary", 2), "2 binary"),
-        (mention_result(Mention(reference="a/", kind="directory", size=1), "", ""), "1 entry"),
+        (mention_result(Mention(reference="a/", kind="directory", size=1)), "1 entry"),
     ],
 )
 def test_one_is_said_of_one_thing(said: str, words: str) -> None:
@@ -28,5 +28,5 @@ def test_one_is_said_of_one_thing(said: str, words: str) -> None:
 
 def test_one_line_that_is_left_out_is_one() -> None:
     text = "\n".join(["a" * 20, "b" * 20, "c" * 20])
-    assert "[… 21 bytes left out …]" in head_and_tail(text, max_lines=2).text
+    assert "[… 21 B left out …]" in head_and_tail(text, max_lines=2).text
     assert left_out_note(2, 21, "artifact:1") == "[… 2 lines left out: read_file or grep artifact:1 …]"

@@ -16,7 +16,7 @@ from tests.stubs.story import (
     started,
     tool_call,
 )
-from tui_agent.cli.trace import format_tokens
+from tui_agent.cli.trace import describe_tokens
 from tui_agent.folds.base import Projection, current_branch
 from tui_agent.folds.session.agents import AgentsTree
 from tui_agent.folds.session.approvals import Approvals
@@ -178,7 +178,7 @@ def test_what_a_request_sent_that_was_stopped_is_an_estimate_and_no_part_of_a_su
 
     told_by_us = stopped("cancelled", Usage())
     assert (told_by_us.tokens_in, told_by_us.tokens_out, told_by_us.estimated) == (700, 20, True)
-    assert format_tokens(told_by_us) == "about 700+20 tokens, not counted by the provider"
+    assert describe_tokens(told_by_us) == "about 700+20 tokens, not counted by the provider"
     counted = stopped("cancelled", Usage(input_tokens=690, output_tokens=9))
     assert (counted.tokens_in, counted.tokens_out, counted.estimated) == (690, 9, False)
     assert not stopped("auth", Usage()).estimated

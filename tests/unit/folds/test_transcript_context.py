@@ -89,7 +89,7 @@ def test_what_a_summary_has_no_room_for_is_told_once() -> None:
 
 def test_a_learnt_window_is_told_with_the_way_to_say_it_better() -> None:
     (guessed,) = notices(ContextWindowInferred(profile="local", window=9_000, refused_tokens=12_000))
-    assert "9,000 tokens" in guessed.lines[0] and "12,000" in guessed.lines[0]
+    assert "9.0k tokens" in guessed.lines[0] and "12.0k" in guessed.lines[0]
     assert "context_window" in guessed.lines[1]
     (said,) = notices(
         ContextWindowInferred(profile="local", window=9_000, refused_tokens=12_000, stated_by_provider=True)

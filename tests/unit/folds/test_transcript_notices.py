@@ -46,7 +46,7 @@ def test_changed_limits_are_told_in_words() -> None:
     fold.apply(story(SettingsChanged(key="budgets", previous=None, value=limits)))
     (entry,) = fold.view().entries
     assert isinstance(entry, NoticeEntry)
-    assert entry.lines == ("limits 20 iterations, 90 seconds, cost $0.050",)
+    assert entry.lines == ("limits 20 iterations, 90 s, cost $0.050",)
 
 
 def test_every_setting_of_a_session_can_change_and_is_told_in_a_line() -> None:
@@ -104,11 +104,11 @@ def test_what_opening_repaired_is_told_with_the_right_numbers() -> None:
     chat.tell(LogRepaired(moved_bytes=20, side_file="events.torn-2", bad_lines=(3, 4)))
     first, second = chat.only(NoticeEntry)
     assert first.lines[1:] == (
-        "An incomplete line at the end of the log (1 byte) was moved to events.torn-1.",
+        "An incomplete line at the end of the log (1 B) was moved to events.torn-1.",
         "1 damaged line was skipped.",
     )
     assert second.lines[1:] == (
-        "An incomplete line at the end of the log (20 bytes) was moved to events.torn-2.",
+        "An incomplete line at the end of the log (20 B) was moved to events.torn-2.",
         "2 damaged lines were skipped.",
     )
 

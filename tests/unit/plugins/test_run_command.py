@@ -240,7 +240,7 @@ async def test_above_the_cap_the_rest_is_counted(bench):
     )
     assert isinstance(result.full_output, BlobText)
     whole = bench.blobs.read(result.full_output.blob_sha256)
-    assert b"\n[10,000,000 bytes here were not kept]\n" in whole and whole.endswith(b"\nended.")
+    assert b"\n[10 MB of output was not kept]\n" in whole and whole.endswith(b"\nended.")
     assert text(result).endswith("\nended.")
     assert result.data["bytes"] == 60_000_000
 

@@ -53,7 +53,7 @@ async def test_a_new_file_is_created_and_shown_as_a_diff(bench):
         2,
         0,
     )
-    assert result.summary == "+2 -0"
+    assert result.summary == "+2"
     assert isinstance(bench.events[0], FileChanged)
 
 

@@ -66,5 +66,10 @@ def test_a_task_or_an_example_is_required_and_results_are_compared(
     assert "Add --headless to print the messages." in capsys.readouterr().err
     assert main(["sim", "report", "--json"]) == 0
     (figures,) = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (figures["runs"], figures["no result"], figures["success"], figures["turns"]) == (4, 2, "50%", 0.5)
+    assert (figures["runs"], figures["no result"], figures["success"], figures["turns"]) == (
+        4,
+        2,
+        "50 %",
+        0.5,
+    )
     assert figures["cost"] is None

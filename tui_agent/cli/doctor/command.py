@@ -31,7 +31,7 @@ from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.ports.environment import ExecSpec, ProcessControl, SecretFile
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.widgets.key_settings import apply_key_settings
-from tui_agent.units import format_bytes
+from tui_agent.units import MEGABYTE, format_bytes, format_number
 from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.environments import start_environments
 from tui_agent.wiring.models import build_model_factory
@@ -263,8 +263,10 @@ def checkpoints(base: StartupContext) -> CheckResult:
     if reason:
         return note(reason)
     limits = base.config.checkpoints
-    copied = f", including {limits.borrowed_mb:g} MB copied from the repository"
-    return ok(f"up to {limits.total_mb:g} MB per session{copied if find_repository(workspace) else ''}")
+    copied = f", including {format_bytes(round(limits.borrowed_mb * MEGABYTE))} copied from the repository"
+    return ok(
+        f"up to {format_bytes(round(limits.total_mb * MEGABYTE))} per session{copied if find_repository(workspace) else ''}"
+    )
 
 
 def processes(base: StartupContext) -> CheckResult:
@@ -401,9 +403,11 @@ def describe_process_limit(held: ProcessControl) -> str:
     """Return a phrase on the limit on the number of processes, or an empty string if there is no limit."""
     match held.limited_by:
         case "cgroup":
-            return f"at most {held.max_processes:,} processes per command (pids.max of a control group)"
+            return f"at most {format_number(held.max_processes)} processes per command (pids.max of a control group)"
         case "uid":
-            return f"at most {held.max_processes:,} processes of this user in total (RLIMIT_NPROC)"
+            return (
+                f"at most {format_number(held.max_processes)} processes of this user in total (RLIMIT_NPROC)"
+            )
         case _:
             return ""
 

@@ -34,6 +34,7 @@ from tui_agent.evals.suites import bundled_suites, load_suite
 from tui_agent.protocol.settings import Budgets
 from tui_agent.protocol.unicode_text import clip_line, format_count
 from tui_agent.store.writer_lock import WriterLock
+from tui_agent.units import file_time_stamp, format_duration, format_time_limit
 
 EXAMPLES = """\
 examples:
@@ -356,7 +357,7 @@ def _is_wanted(case: Case, arguments: argparse.Namespace) -> bool:
 
 
 def _default_folder(name: str) -> Path:
-    return RUNS_FOLDER / f"{name}-{time.strftime('%m%d-%H%M%S')}"
+    return RUNS_FOLDER / f"{name}-{file_time_stamp(time.time())}"
 
 
 def _open_engine(arguments: argparse.Namespace, plan: Plan) -> AbstractContextManager[RunAttempt]:
@@ -408,7 +409,9 @@ class _Progress:
         """Print how a cell ended, or why it is tried again."""
         if isinstance(ended, CellRetry):
             reason = escape_control(clip_line(ended.reason, MAX_DETAIL_CHARS))
-            warn(f"{cell.name}: attempt {ended.attempt} failed, next one in {ended.pause_s:g} s: {reason}")
+            warn(
+                f"{cell.name}: attempt {ended.attempt} failed, next one in {format_time_limit(ended.pause_s)}: {reason}"
+            )
             return
         self.done += 1
         if isinstance(ended, CellFault):
@@ -425,4 +428,4 @@ class _Progress:
             else f"failed ({ended.failure})"
         )
         detail = "" if ended.passed else f": {escape_control(clip_line(ended.detail, MAX_DETAIL_CHARS))}"
-        say(f"[{self.done}/{self._total}] {cell.name}  {verdict}  {ended.seconds:.1f} s{detail}")
+        say(f"[{self.done}/{self._total}] {cell.name}  {verdict}  {format_duration(ended.seconds)}{detail}")

@@ -331,7 +331,7 @@ class WarningPrinter:
             case UserMessageReceived(mentions=mentions):
                 for mention in mentions:
                     if mention.kind in ("refused", "missing"):
-                        self._warn(f"@{mention.reference}: {mention_result(mention, '', '').rstrip('.')}.")
+                        self._warn(f"@{mention.reference}: {mention_result(mention).rstrip('.')}.")
             case PluginFailed() as failed:
                 self._warn(_plugin_warning(failed))
             case PluginLoaded(plugin=plugin, left_out=left_out):

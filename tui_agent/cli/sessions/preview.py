@@ -32,7 +32,7 @@ from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import read_records_from
 from tui_agent.store.session_store import SessionStore
 from tui_agent.store.session_summary import SessionSummary
-from tui_agent.units import format_time
+from tui_agent.units import describe_line_changes, format_percent, format_time, format_tokens
 from tui_agent.wiring.startup_context import StartupContext
 
 EXAMPLES = """\
@@ -232,9 +232,14 @@ def _print_preview(shown: dict[str, Any]) -> None:
     todo, meter, waiting = shown["todo"], shown["context"], shown["waiting"]
     inputs = [f"{name}: {entry}" for name in ("approval", "question", "queued") for entry in waiting[name]]
     sections = {
-        "Files": [f"+{file['added']} -{file['removed']}  {file['path']}" for file in shown["files"]],
+        "Files": [
+            f"{describe_line_changes(file['added'], file['removed'], '-')}  {file['path']}"
+            for file in shown["files"]
+        ],
         "Todo": [f"{todo['done']} of {todo['total']} done"] if todo else [],
-        "Context": [f"{meter['used']:,} of {meter['window']:,} tokens, {meter['fraction']:.0%}"]
+        "Context": [
+            f"{format_tokens(meter['used'])} of {format_tokens(meter['window'])} tokens, {format_percent(meter['fraction'])}"
+        ]
         if meter
         else [],
         "Waiting": [*inputs, "an unsent draft"] if waiting["draft"] else inputs,

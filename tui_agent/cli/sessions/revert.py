@@ -27,7 +27,7 @@ from tui_agent.protocol.events.files import CheckpointPlanned
 from tui_agent.session.fork_workspace import load_state
 from tui_agent.store.lineage import has_event, open_blobs
 from tui_agent.store.log_reader import iterate_records
-from tui_agent.units import format_time
+from tui_agent.units import describe_line_changes, format_time
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
 
@@ -166,6 +166,6 @@ def _row(checkpoint: Checkpoint) -> list[str]:
     part = str(checkpoint.part) if checkpoint.part >= 0 else "-"
     description = files + "".join(f" ({note})" for note, applies in notes.items() if applies)
     has_counts = added or removed or not checkpoint.restored  # The log has no line counts for a restore.
-    lines = f"+{added} -{removed}" if has_counts else ""
+    lines = describe_line_changes(added, removed, "-") if has_counts else ""
     time = format_time(checkpoint.time)
     return [str(checkpoint.seq), time, part, checkpoint.author, lines, description]

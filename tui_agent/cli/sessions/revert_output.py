@@ -56,7 +56,13 @@ def print_plan(plan: CheckpointPlanned) -> None:
         say("No file would change.")
         return
     rows = [
-        [act.path, _ACTS[act.operation], f"+{act.added}", f"-{act.removed}", act.conflict]
+        [
+            act.path,
+            _ACTS[act.operation],
+            f"+{act.added}" if act.added else "",
+            f"-{act.removed}" if act.removed else "",
+            act.conflict,
+        ]
         for act in plan.changes
     ]
     rows += [

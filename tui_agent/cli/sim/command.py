@@ -32,6 +32,7 @@ from tui_agent.simulation.mode_settings import (
 )
 from tui_agent.simulation.task_tree import read_task_tree
 from tui_agent.simulation.tasks import load_example, load_task
+from tui_agent.units import format_percent, format_tokens
 
 if TYPE_CHECKING:
     from tui_agent.evals.case import Case
@@ -174,7 +175,7 @@ def _print_result(finished: "FinishedRun", *, as_json: bool) -> None:
     detail = f": {' '.join(escape_control(result.detail).split())}" if result.detail else ""
     say(f"{'passed' if result.success else 'failed'}, {result.end}{detail}")
     say(
-        f"{format_count(result.turns, 'turn')}, {format_count(result.agent_tokens, 'token')} of the agent, {result.user_tokens} of the user"
+        f"{format_count(result.turns, 'turn')}, {format_tokens(result.agent_tokens)} tokens of the agent, {format_tokens(result.user_tokens)} of the user"
     )
     say(f"outputs: {finished.folder.path}")
     for command in result.open_with:
@@ -227,7 +228,7 @@ def _figures(key: tuple[str, str, str], results: list[SimulationResult]) -> dict
         "model": key[2],
         "runs": len(results),
         "no result": len(results) - len(counted),
-        "success": f"{statistics.mean(result.success for result in counted):.0%}" if counted else None,
+        "success": format_percent(statistics.mean(result.success for result in counted)) if counted else None,
         "turns": _mean([result.turns for result in counted], 1),
         "agent tokens": _mean([result.agent_tokens for result in counted]),
         "user tokens": _mean([result.user_tokens for result in counted]),

@@ -62,6 +62,7 @@ from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, Reques
 from tui_agent.protocol.messages import Message, SummaryMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, tool_calls
 from tui_agent.protocol.settings import AgentState, ModelInfo
+from tui_agent.units import format_percent, format_tokens
 
 CompactionCause: TypeAlias = Literal["limit", "user", "overflow"]
 
@@ -177,7 +178,7 @@ class Compactor:
         own = sum(section.tokens for section in sent.manifest.sections if section.name == "task_contract")
         if longest < window / 2 or own < sent.manifest.total_tokens / 2:
             return ContextOverflow(error.message, hint=f"{content} {LARGER_WINDOW_HINT}")
-        message = f"One message alone has about {longest:,.0f} tokens; the model's window is {window:,}."
+        message = f"One message alone has about {format_tokens(longest)} tokens; the model's window is {format_tokens(window)}."
         return ContextOverflow(error.message, hint=f"{content} {message} {LONG_TEXT_HINT}")
 
     def _begin_turn(self) -> None:
@@ -321,7 +322,7 @@ class Compactor:
         if self._breaker.record_summary(after, last, window):
             self._warn_tight(smaller, window)
         elif before - after < MIN_FREED_SHARE * before:
-            self._give_up(f"The summary freed only {before - after:,} of {before:,} tokens.")
+            self._give_up(f"The summary freed only {format_percent(1 - after / before)} of the context.")
         return True
 
     async def _chars_to_keep(self, fixed: int, whole: float) -> int:
@@ -447,7 +448,7 @@ class Compactor:
         if self._breaker.warned_model != model:
             self._breaker.warned_model = model
             content = describe_sections(packed.manifest.sections)
-            message = f"Little room is left in the model's window of {window:,} tokens: {content}."
+            message = f"Little room is left in the window of {format_tokens(window)} tokens: {content}."
             self._record_stuck(message, TIGHT_HINT, automatic=True)
 
     def _record_stuck(self, message: str, hint: str, *, automatic: bool) -> None:

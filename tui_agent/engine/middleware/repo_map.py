@@ -14,6 +14,7 @@ from tui_agent.ports.repomap import RepoMaps
 from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import SessionSettings
+from tui_agent.units import format_time_limit
 
 MIN_FILES = 8
 """Minimum number of files in a workspace for which a repository map is sent."""
@@ -27,7 +28,7 @@ MAX_WAIT_S = 3.0
 
 The first map of 11,000 files takes almost this long.
 """
-LATE_REASON = f"the map was not ready after {MAX_WAIT_S:g} s; a later request includes it"
+LATE_REASON = f"the map was not ready after {format_time_limit(MAX_WAIT_S)}; a later request includes it"
 
 
 class RepoMapSection(api.BaseMiddleware):

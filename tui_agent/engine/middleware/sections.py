@@ -4,7 +4,6 @@ Invariant: each text is a Markdown file. A user's file with the same name replac
 """
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +11,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.plugin_api import BaseMiddleware, Fragment
 from tui_agent.ports.delegate import Role
+from tui_agent.units import format_day
 
 BUNDLED = Path(__file__).parent / "prompts"
 MAX_BYTES = 100_000
@@ -92,7 +92,7 @@ class WorkspaceSection(BaseMiddleware):
             f"System: {self._system}, shell {self._shell}",
         ]
         if state.started_at is not None:
-            lines.append(f"Date: {datetime.fromtimestamp(state.started_at, UTC).astimezone():%Y-%m-%d}")
+            lines.append(f"Date: {format_day(state.started_at)}")
         return (Fragment(id=self.name, text="\n".join(lines), priority=150),)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
 from tui_agent.protocol.ids import CallId
+from tui_agent.units import format_number
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
@@ -48,7 +49,9 @@ class Output:
     def text(self) -> str:
         """Return the beginning and the newest part of the output, with a note about the omitted part."""
         self._trim_tail()
-        note = f"\n[… {self.omitted_chars:,} characters left out …]\n" if self.omitted_chars else ""
+        note = (
+            f"\n[… {format_number(self.omitted_chars)} characters left out …]\n" if self.omitted_chars else ""
+        )
         return f"{self.head}{note}{self.tail}".strip("\n")
 
 

@@ -41,6 +41,7 @@ from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStart
 from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.protocol.unicode_text import clip_line
+from tui_agent.units import format_time_limit
 from tui_agent.workspace.local.change_recorder import RecordingEnvironment
 from tui_agent.workspace.local.granted_paths import grant_paths
 
@@ -162,7 +163,7 @@ class CallRunner:
             return "failed", replace(failure, environment=broken, lost=isinstance(error, EnvironmentLost))
         except TimeoutError:
             merger.finish()
-            message = f"Stopped after {timeout or 0:g} s, the tool's time limit."
+            message = f"Stopped after {format_time_limit(timeout or 0)}, the tool's time limit."
             return "failed", _failure(with_output(message, self.live_outputs.pop(call.call_id)), "timed out")
         return ("ok" if result.ok else "interrupted" if result.stopped else "failed"), result
 

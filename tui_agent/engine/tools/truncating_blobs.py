@@ -9,6 +9,7 @@ from tui_agent.ports.log import Blobs, StoredFile
 from tui_agent.protocol.base import JsonMap, LongText
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.parts import TextContent
+from tui_agent.units import format_number
 
 MAX_FALLBACK_CHARS = 2_000
 """Maximum characters of a truncated text. It fits in a line of the log even if each character takes four bytes."""
@@ -81,4 +82,4 @@ def cut_to_line(end: ToolFinished) -> ToolFinished:
 def _cut_text(text: str) -> str:
     if len(text) <= MAX_FALLBACK_CHARS:
         return text
-    return f"{text[:MAX_FALLBACK_CHARS]}\n[… of {len(text):,} characters; the rest could not be stored]"
+    return f"{text[:MAX_FALLBACK_CHARS]}\n[… of {format_number(len(text))} characters; the rest could not be stored]"

@@ -11,6 +11,7 @@ from tui_agent.export.labels import AUTHORS, block_text
 from tui_agent.protocol.display import DiffBlock, DisplayBlock, ImageBlock, MarkdownBlock, TableBlock
 from tui_agent.protocol.parts import image_type
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.units import NO_LINES, format_line_changes, format_number
 
 OUTPUT_ROWS = 8
 """Number of lines at the end of an output that are shown unfolded."""
@@ -44,7 +45,7 @@ def output_html(text: str) -> SafeHtml:
         return SafeHtml("")
     if len(text) > MAX_OUTPUT_CHARS:
         half = MAX_OUTPUT_CHARS // 2
-        text = f"{text[:half]}\n… {len(text) - MAX_OUTPUT_CHARS:,} characters left out …\n{text[-half:]}"
+        text = f"{text[:half]}\n… {format_number(len(text) - MAX_OUTPUT_CHARS)} characters left out …\n{text[-half:]}"
     lines = text.split("\n")
     if len(lines) <= OUTPUT_ROWS + 2:
         return element("pre", text, class_="out")
@@ -75,8 +76,14 @@ def change_html(changed: ExportedChange) -> SafeHtml:
 
 def line_counts_html(added: int, removed: int) -> SafeHtml:
     """Return the numbers of added and removed lines as HTML."""
-    return join(
-        element("i", f"+{added}", class_="plus"), SafeHtml(" "), element("i", f"−{removed}", class_="minus")
+    changes = [
+        element("i", text, class_="plus" if role == "success" else "minus")
+        for text, role in format_line_changes(added, removed, "−")
+    ]
+    return (
+        join(*(part for change in changes for part in (change, SafeHtml(" "))))
+        if changes
+        else element("i", NO_LINES)
     )
 
 

@@ -17,7 +17,7 @@ from tui_agent.export.html.rows import Row, build_rows
 from tui_agent.export.labels import header_rows
 from tui_agent.folds.transcript.entries import TurnEntry, UserEntry
 from tui_agent.protocol.unicode_text import clip_line, format_count
-from tui_agent.units import format_cost, format_milliseconds
+from tui_agent.units import format_cost, format_milliseconds, format_number
 
 ASSET_FOLDER = Path(__file__).parent
 FILTERS = {"you": "You", "agent": "Agent", "tools": "Tools", "errors": "Errors", "files": "Files"}
@@ -81,7 +81,7 @@ def _bar(page_rows: Sequence[Row]) -> SafeHtml:
         element(
             "button",
             label,
-            element("b", f"{sums[tag]:,}"),
+            element("b", format_number(sums[tag])),
             disabled=not sums[tag],
             type="button",
             data_filter=tag,

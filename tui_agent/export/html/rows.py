@@ -34,7 +34,7 @@ from tui_agent.folds.transcript.entries import (
     UserEntry,
 )
 from tui_agent.protocol.display import DiffBlock
-from tui_agent.units import format_milliseconds, format_time
+from tui_agent.units import format_milliseconds, format_time, format_time_of_day
 
 SYMBOLS = {"done": "✓", "failed": "✗", "denied": "■", "interrupted": "■", "lost": "✗"}
 FAILED_STATES = frozenset(("failed", "denied", "lost"))
@@ -227,7 +227,7 @@ def _time_element(time: float) -> SafeHtml:
     local_time = datetime.fromtimestamp(time).astimezone()
     return element(
         "time",
-        local_time.strftime("%H:%M"),
+        format_time_of_day(time),
         datetime=local_time.isoformat(timespec="seconds"),
         title=format_time(time) if time else "",
     )

@@ -38,6 +38,7 @@ from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextContent, TextPart, ToolCallPart
+from tui_agent.units import format_bytes, format_duration
 
 INTERRUPTED = "[The user interrupted here.]"
 CONTINUED = "[The user interrupted here and now asks you to continue.]"
@@ -222,8 +223,8 @@ def _on_user_shell_finished(history: History, ev: Envelope, payload: UserShellFi
         return
     seconds = payload.duration_ms / 1_000
     end = {
-        "interrupted": f"stopped by the user after {seconds:.0f} s",
-        "timeout": f"stopped at its time limit of {seconds:.0f} s",
+        "interrupted": f"stopped by the user after {format_duration(seconds)}",
+        "timeout": f"stopped at its time limit of {format_duration(seconds)}",
         "failed": "could not be run",
         "lost": "the program crashed while it ran; its effects are unknown",
     }.get(payload.end, "did not end" if payload.exit_code is None else f"exit status {payload.exit_code}")
@@ -357,9 +358,9 @@ def _is_job_note(message: Message, job: str) -> bool:
 def _on_job_finished(history: History, ev: Envelope, payload: JobFinished) -> bool:
     if payload.stopped_by == "agent":
         return False
-    seconds = f" after {payload.duration_ms / 1_000:.0f} s" if payload.duration_ms else ""
+    seconds = f" after {format_duration(payload.duration_ms / 1000)}" if payload.duration_ms else ""
     status = f", exit {payload.exit_code}" if payload.exit_code is not None else ""
-    printed = f"; {payload.size:,} bytes printed" if payload.size else ""
+    printed = f"; {format_bytes(payload.size)} printed" if payload.size else ""
     text = f"{_JOB}{payload.job_id} {_JOB_ENDS[payload.end]}{seconds}{status}{printed}.]"
     history.late.append(_save_memory(UserMessage(content=(TextContent(text=text),), seq=ev.seq)))
     return True

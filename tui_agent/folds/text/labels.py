@@ -14,7 +14,7 @@ from tui_agent.protocol.events.tool import ToolStatus
 from tui_agent.protocol.events.turn import TurnEnd
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.units import format_cost, format_milliseconds
+from tui_agent.units import format_bytes, format_cost, format_milliseconds, format_number, format_tokens
 
 TURN_END_LABELS: Final[dict[TurnEnd, str]] = {
     "finished": "done",
@@ -111,8 +111,11 @@ LARGER_WINDOW_HINT: Final = (
 
 def truncation_notice(cut: ContextTruncated) -> str:
     """Return the notice that texts do not fit in the window, with the sizes that are sent to the model."""
-    window = f" of {cut.window:,} tokens" if cut.window else ""
-    sizes = [f"{text.chars:,} of {text.raw_chars:,} characters" for text in cut.truncations]
+    window = f" of {format_tokens(cut.window)} tokens" if cut.window else ""
+    sizes = [
+        f"{format_number(text.chars)} of {format_number(text.raw_chars)} characters"
+        for text in cut.truncations
+    ]
     if len(cut.truncations) == 1:
         subject, sent = f"{cut.truncations[0].label} does", f" ({sizes[0]})"
     else:
@@ -129,9 +132,9 @@ def inferred_window_notice(event: ContextWindowInferred) -> tuple[str, str]:
     reason = (
         "the provider stated this size"
         if event.stated_by_provider
-        else f"the provider refused a request of {event.refused_tokens:,} tokens"
+        else f"the provider refused a request of {format_tokens(event.refused_tokens)} tokens"
     )
-    line = f"tui-agent now assumes a window of {event.window:,} tokens for model {event.profile}: {reason}."
+    line = f"tui-agent now assumes a window of {format_tokens(event.window)} tokens for model {event.profile}: {reason}."
     return line, "If you know the real size, set context_window in the model's profile in config.toml."
 
 
@@ -151,11 +154,8 @@ def mention_name(mention: Mention) -> str:
     return mention.path if is_path else mention.reference
 
 
-def mention_result(mention: Mention, size: str, tokens: str) -> str:
-    """Describe the mentioned content that the model received, or the reason why it received none.
-
-    The caller formats `size` and `tokens`.
-    """
+def mention_result(mention: Mention) -> str:
+    """Describe the mentioned content that the model received, or the reason why it received none."""
     match mention.kind:
         case "missing":
             return f"sent as plain text: {mention.note}"
@@ -164,14 +164,16 @@ def mention_result(mention: Mention, size: str, tokens: str) -> str:
         case "directory":
             return format_count(mention.size, "entry", "entries")
         case "image":
-            return size
+            return format_bytes(mention.size)
         case "resource":
-            return f"{'its beginning, ' if mention.truncated else ''}{tokens} tokens"
+            return f"{'its beginning, ' if mention.truncated else ''}{format_tokens(mention.tokens)} tokens"
         case "symbol":
             return f"{mention.path}:{mention.first_line}" + (f", {mention.note}" if mention.note else "")
         case "file":
             lines = f"lines {mention.first_line}–{mention.last_line}, " if mention.first_line else ""
-            return f"{lines}{mention.note + ', ' if mention.note else ''}{tokens} tokens"
+            return (
+                f"{lines}{mention.note + ', ' if mention.note else ''}{format_tokens(mention.tokens)} tokens"
+            )
 
 
 def describe_saved_rule(decided: PermissionDecided) -> str:

@@ -33,6 +33,7 @@ from tui_agent.protocol.events.turn import (
 from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.units import format_tokens
 
 _TOOL_STATES: dict[ToolStatus, SpanState] = {
     "ok": "done",
@@ -212,7 +213,7 @@ def _on_model_responded(fold: Trace, ev: Envelope, payload: ModelResponded) -> N
     node = fold.requests.pop(payload.request_id, None)
     fold.sent_tokens.pop(payload.request_id, None)
     if node is not None:
-        node.outcome = f"{payload.usage.output_tokens} out"
+        node.outcome = f"{format_tokens(payload.usage.output_tokens)} out"
         node.part = payload.first_part
         fold.tree.add_usage(node, payload.usage, payload.cost_usd)
         fold.tree.end(node, ev, "done", payload.duration_ms)
@@ -326,5 +327,7 @@ def _on_agent_finished(fold: Trace, ev: Envelope, payload: AgentFinished) -> Non
 def _on_context_compacted(fold: Trace, ev: Envelope, payload: ContextCompacted) -> None:
     node = fold.tree.open("compaction", "compaction", ev, fold.parent_for(ev.agent))
     turns = format_count(payload.turns, "turn")
-    node.outcome = f"{turns}, {payload.before_tokens} to {payload.after_tokens} tokens"
+    node.outcome = (
+        f"{turns}, {format_tokens(payload.before_tokens)} to {format_tokens(payload.after_tokens)} tokens"
+    )
     fold.tree.end(node, ev, "done")

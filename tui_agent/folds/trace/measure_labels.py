@@ -5,12 +5,16 @@ Invariant: all functions are pure. A value that was not measured has no row.
 
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.units import format_bytes, format_duration
+from tui_agent.units import format_bytes, format_duration, format_percent, format_tokens
 
 
 def measure_rows(metrics: MetricsView) -> list[tuple[str, str]]:
     """Return rows of (name, text) about the output, the context, the repository map, and the first edit and test."""
-    share = "" if metrics.compression_ratio is None else f", {metrics.compression_ratio:.0%} sent to models"
+    share = (
+        ""
+        if metrics.compression_ratio is None
+        else f", {format_percent(metrics.compression_ratio)} sent to models"
+    )
     artifacts = (
         f"{format_count(metrics.artifact_count, 'output')} stored, {format_bytes(metrics.artifact_bytes)}"
     )
@@ -39,10 +43,10 @@ def describe_work(metrics: MetricsView) -> str:
 
 def _describe_context(metrics: MetricsView) -> str:
     counted_tokens = metrics.context_real_tokens
-    provider_note = "" if counted_tokens is None else f" (provider's count: {counted_tokens:,})"
+    provider_note = "" if counted_tokens is None else f" (provider's count: {format_tokens(counted_tokens)})"
     return (
-        f"peak about {metrics.context_peak_tokens:,} tokens, "
-        f"newest request {metrics.context_estimated_tokens:,} tokens{provider_note}; "
+        f"peak about {format_tokens(metrics.context_peak_tokens)} tokens, "
+        f"newest request {format_tokens(metrics.context_estimated_tokens)} tokens{provider_note}; "
         f"{format_count(metrics.context_compression_count, 'summary', 'summaries')}, outputs shortened "
         f"{format_count(metrics.context_reduction_count, 'time')}"
     )

@@ -17,6 +17,7 @@ from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import Usage, add_cost
+from tui_agent.protocol.unicode_text import format_count
 
 
 @dataclass(slots=True, eq=False)
@@ -176,7 +177,7 @@ class SpanTree:
         noun = "tool call" if node.kind == "subtask" else "call"
         verb = next(iter(verbs)) if len(verbs) == 1 and node.kind != "subtask" else noun
         if verb.endswith("s"):  # already a plural: `todos`
-            return verb if count == 1 else f"{count} {noun}s"
+            return verb if count == 1 else format_count(count, noun)
         ending = "" if count == 1 else "es" if verb.endswith(("ch", "sh")) else "s"
         return f"{count} {verb}{ending}" if count else ""
 

@@ -42,7 +42,7 @@ from tui_agent.protocol.events.session import (
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
 from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.units import format_cost, format_milliseconds, format_tokens
+from tui_agent.units import format_bytes, format_cost, format_milliseconds, format_time_limit, format_tokens
 
 NOTICE_HANDLERS: Handlers[Draft] = Handlers()
 
@@ -56,10 +56,9 @@ _SETTINGS = {
     "budgets": "limits",
 }
 _LIMIT_UNITS = {
-    "max_parts": "message parts",
-    "max_iterations": "iterations",
-    "max_turns": "turns",
-    "timeout_seconds": "seconds",
+    "max_parts": "message part",
+    "max_iterations": "iteration",
+    "max_turns": "turn",
 }
 _SET_PRICE = "To set the price, add input_price and output_price to its profile."
 _HIDDEN_NOTE = ("kept out of the context",)
@@ -118,7 +117,7 @@ def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> None:
         lines = ["The session's log was removed or replaced while it was open. It was written again in full."]
         lines += [f"The file found in its place is now {payload.side_file}."] if payload.side_file else []
     else:
-        amount = format_count(payload.moved_bytes, "byte")
+        amount = format_bytes(payload.moved_bytes)
         moved = f"An incomplete line at the end of the log ({amount}) was moved to {payload.side_file}."
         lines = ["The session's log was repaired."]
         lines += [moved] if payload.moved_bytes else []
@@ -199,8 +198,10 @@ def _format_item(key: str, item: JsonValue) -> str:
     """Describe one item of a setting with several values, such as a limit of the session: `cost $0.05`."""
     if key == "max_cost_usd" and isinstance(item, int | float):
         return f"cost {format_cost(item)}"
-    if key in _LIMIT_UNITS and isinstance(item, int | float):
-        return f"{item:g} {_LIMIT_UNITS[key]}"
+    if key == "timeout_seconds" and isinstance(item, int | float):
+        return format_time_limit(item)
+    if key in _LIMIT_UNITS and isinstance(item, int):
+        return format_count(item, _LIMIT_UNITS[key])
     return f"{key} {_count_list(item)}"
 
 

@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from tui_agent.protocol.unicode_text import describe_invisible
+from tui_agent.units import format_number
 
 MAX_CHARS: Final = 10_000
 MAX_TABS: Final = 12
@@ -116,7 +117,7 @@ class Cursor:
 def check_characters(text: str) -> None:
     """Raise `RefusedError` for a script that is too long, or that has characters a person cannot see."""
     if len(text) > MAX_CHARS:
-        raise RefusedError(f"it is longer than {MAX_CHARS:,} characters", MAX_CHARS)
+        raise RefusedError(f"it is longer than {format_number(MAX_CHARS)} characters", MAX_CHARS)
     hidden = describe_invisible(text)
     if hidden:
         raise RefusedError(f"it contains {hidden}", 0)

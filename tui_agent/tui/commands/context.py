@@ -20,6 +20,7 @@ from tui_agent.units import (
     KILO,
     format_cost,
     format_estimate,
+    format_number,
     format_percent,
     format_thousands,
     format_token_column,
@@ -211,7 +212,7 @@ def _section_parts(
         (tokens.rjust(8), facts.style()),
     ]
     if columns.share:
-        parts.append((f"{share} %".rjust(8), facts.style("t2")))
+        parts.append((format_percent(share / 100).rjust(8), facts.style("t2")))
     if columns.budget:
         budget = format_thousands(section.budget) if section.budget else ""
         parts.append((budget.rjust(9), facts.style("t2")))
@@ -262,7 +263,7 @@ def _draw_next(facts: Facts, view: ContextMeterView) -> None:
         if section.state != "whole" and not columns.has_room_for_reason(section, facts.width):
             facts.text(section.description, "warning")
     if view.cache_breaks:
-        times = "once" if view.cache_breaks == 1 else f"{view.cache_breaks:,} times"
+        times = "once" if view.cache_breaks == 1 else f"{format_number(view.cache_breaks)} times"
         reason = f" Reason for the last miss: {view.cache_break}." if view.cache_break else ""
         facts.text(f"The provider's cache missed {times}.{reason}", "t3")
     if view.estimated:

@@ -13,7 +13,7 @@ from tui_agent.tui.modals.viewer import show, warn_newest_only
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part
-from tui_agent.units import format_cost, format_tokens
+from tui_agent.units import format_cost, format_number, format_time_limit, format_tokens
 
 MAX_TURNS = 20
 
@@ -61,9 +61,10 @@ def describe_limits(context: AppContext) -> str:
         (budgets.max_parts, "parts"),
         (budgets.max_iterations, "iterations"),
         (budgets.max_turns, "turns"),
-        (budgets.timeout_seconds, "s"),
     )
-    texts = [f"{value:g} {unit}" for value, unit in limits if value is not None]
+    texts = [f"{format_number(value)} {unit}" for value, unit in limits if value is not None]
+    if budgets.timeout_seconds is not None:
+        texts.append(format_time_limit(budgets.timeout_seconds))
     if budgets.max_cost_usd is not None:
         texts.append(format_cost(budgets.max_cost_usd, digits=2))
     return ", ".join(texts) or "none"

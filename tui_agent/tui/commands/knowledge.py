@@ -4,7 +4,6 @@ Invariant: skills are shown as the session loaded them; notes are shown as they 
 """
 
 import asyncio
-import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -18,7 +17,7 @@ from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.modals.viewer import show
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.units import format_bytes
+from tui_agent.units import format_bytes, format_day
 
 GUIDE: Final = """Write AGENTS.md at the top of this workspace: what a coding agent must know before it changes anything here.
 
@@ -164,7 +163,7 @@ def _draw_notes(facts: Facts, files: Sequence[NoteFile] | None) -> None:
         return
     names = min(32, max(len(file.path.stem) for file in files) + 2)
     for file in files:
-        day = time.strftime("%Y-%m-%d", time.localtime(file.modified))
+        day = format_day(file.modified)
         about = f"{day}  {format_bytes(file.size)}  {clean_line(file.title)}"
         facts.pair(clean_line(file.path.stem)[: names - 2], about, names=names)
     facts.gap()

@@ -17,7 +17,7 @@ from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.text import clean_line, fit
-from tui_agent.units import format_elapsed
+from tui_agent.units import format_elapsed, format_number
 
 ALL = "/"
 TITLE_CELLS = 40
@@ -201,7 +201,9 @@ class RewindActions:
         group = f"{verb.capitalize()} {object_} anyway"
         items = [Item("", "keep your versions", about="none of your changes is lost")]
         if count > 1:
-            items.append(Item(ALL, f"{verb} all {count:,} anyway", about="/redo restores your versions"))
+            items.append(
+                Item(ALL, f"{verb} all {format_number(count)} anyway", about="/redo restores your versions")
+            )
         items += [Item(path, path, group=group, is_path=True) for path in restored.skipped_paths]
         items += [
             Item(path, path, right=format_count(files, "file"), group=group, is_path=True)

@@ -28,6 +28,7 @@ from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.widgets.line_pane import Intent
+from tui_agent.units import format_percent
 
 AS_RECORDED: Final = dict.fromkeys(
     ("model", "base_url", "effort", "policy", "agent", "context_mode", "repo_map", "investigator_profile")
@@ -210,7 +211,7 @@ class SessionSwitcher:
     def load_progress(self) -> str:
         """The text `loading the earlier part, 96 % left` while a very long session is being loaded; otherwise empty."""
         percent = self._whole.percent_left if self._whole is not None else 0
-        return f"loading the earlier part, {percent} % left" if percent else ""
+        return f"loading the earlier part, {format_percent(percent / 100)} left" if percent else ""
 
     async def wait_until_whole(self) -> None:
         """Wait until the whole session is read and shown."""

@@ -17,6 +17,7 @@ from pydantic import JsonValue
 
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.text import clean_line
+from tui_agent.units import format_time_limit
 
 PAUSE_S: Final = 1.0
 TIME_LIMIT_S: Final = 5.0
@@ -103,7 +104,7 @@ async def run_status_command(
             output = await _exchange(child, facts)
             status = await child.wait()
     except TimeoutError:
-        return "", f"stopped after {TIME_LIMIT_S:.0f} s"
+        return "", f"stopped after {format_time_limit(TIME_LIMIT_S)}"
     finally:
         if child.returncode is None:
             with suppress(ProcessLookupError):

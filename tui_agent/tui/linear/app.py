@@ -79,7 +79,7 @@ from tui_agent.tui.modals.effects import (
 )
 from tui_agent.tui.terminal.terminal import farewell
 from tui_agent.tui.text import clean, clean_line, reveal_line
-from tui_agent.units import format_bytes, format_tokens
+from tui_agent.units import format_duration, format_percent
 
 Say = Callable[[str], None]
 ReadLine = Callable[[], Awaitable[str | None]]
@@ -150,7 +150,9 @@ class LinePrinter:
             case ToolFinished() as done:
                 call_words = self.verbs.pop(done.call_id, done.name)
                 outcome = f", {clean_line(done.summary)}" if done.summary else ""
-                return [f"tool {call_words}, {done.status}{outcome}, {done.duration_ms / 1000:.1f} seconds"]
+                return [
+                    f"tool {call_words}, {done.status}{outcome}, {format_duration(done.duration_ms / 1000)}"
+                ]
             case ModelDelta(request_id=request_id, part_kind="text", text=text):
                 return self._streamed_lines(request_id, text)
             case ModelResponded(request_id=request_id, parts=parts):
@@ -160,7 +162,7 @@ class LinePrinter:
                 rest = answer.removeprefix(streamed).strip("\n")
                 return [rest if streamed else f"answer, {rest}"] if rest else []
             case ModelRetried() as again:
-                attempt = f"try {again.attempt + 1} in {again.wait_s:.0f} seconds"
+                attempt = f"try {again.attempt + 1} in {format_duration(again.wait_s)}"
                 return [f"model, {again.fault}, {again.message}, {attempt}"]
             case ModelFailed() as failed:
                 return [f"model failed, {failed.message} {failed.hint}".rstrip()]
@@ -171,7 +173,7 @@ class LinePrinter:
                     if item.status == "in_progress"
                 ][:1]
             case ContextWarned(level=level, fraction=fraction):
-                return [f"context, {level} the limit, {round(fraction * 100)} percent"]
+                return [f"context, {level} the limit, {format_percent(fraction)}"]
             case RepomapBuilt(delay_reason=late, duration_ms=waited) if late and not self._unmapped:
                 self._unmapped = True
                 return [f"{missing_map_notice(waited)} {MAP_COMES_LATER}"]
@@ -184,7 +186,7 @@ class LinePrinter:
                 return _undo_lines(restored)
             case TurnFinished() as end:
                 reason = end.reason.replace("_", " ")
-                return [f"turn {end.turn}, {reason}, {end.duration_ms / 1000:.0f} seconds"]
+                return [f"turn {end.turn}, {reason}, {format_duration(end.duration_ms / 1000)}"]
             case PermissionRequested() as request:
                 return self._permission(request)
             case PermissionDecided() as decided:
@@ -442,5 +444,5 @@ def _answer_numbers(request: PermissionRequested) -> list[str]:
 
 
 def _mention_line(mention: Mention) -> str:
-    sent = mention_result(mention, format_bytes(mention.size), format_tokens(mention.tokens))
+    sent = mention_result(mention)
     return f"mentions {reveal_line(mention_name(mention))}, {clean_line(sent)}"

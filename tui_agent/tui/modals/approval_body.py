@@ -22,6 +22,7 @@ from tui_agent.tui.text import fit, reveal_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, wrap
 from tui_agent.tui.widgets.sheet import Sheet
+from tui_agent.units import NO_LINES, format_line_changes, format_time_limit
 
 MAX_CACHED_BLOCKS: Final = 16
 LABEL_WIDTH: Final = 9
@@ -60,10 +61,9 @@ class ApprovalBody:
         left = [part(verb, "t2"), part(first)]
         if diffs:
             minus = self._sheet.looks.symbols.minus
-            left += [
-                part(f"   +{sum(diff.added for diff in diffs)}", "success"),
-                part(f" {minus}{sum(diff.removed for diff in diffs)}", "error"),
-            ]
+            added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
+            changes = format_line_changes(added, removed, minus) or ((NO_LINES, "t3"),)
+            left += [part("  "), *(part(f" {words}", role) for words, role in changes)]
         indent = " " * len(verb)
         more = [self._sheet.line(width, [part(indent), part(piece)]) for piece in others]
         return [self._sheet.line(width, left), *more]
@@ -149,7 +149,7 @@ class ApprovalBody:
         if folder == home or folder.startswith(home + "/"):
             folder = "~" + folder[len(home) :]
         limit = self._request.time_limit_s
-        at_most = f", at most {limit:g} s" if limit else ""
+        at_most = f", at most {format_time_limit(limit)}" if limit else ""
         sandbox = reveal_line(self._request.sandbox)
         confined = f"confined by {sandbox}, own temp folder" if sandbox else "not confined"
         if self._request.environment:

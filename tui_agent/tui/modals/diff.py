@@ -26,7 +26,7 @@ from tui_agent.tui.text import as_sentence, clean_line, fit_path
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, part, row
-from tui_agent.units import format_line_changes
+from tui_agent.units import NO_LINES, format_line_changes, format_number
 
 FILES_AT_ONCE: Final = 50
 """Number of files that are compared and drawn together."""
@@ -118,7 +118,7 @@ class DiffSheet(Viewer):
         own = len(self._files) + self._unlisted_count
         count = format_count(own, "file")
         if len(self._page) < len(self._files):
-            return f"files {self._first + 1:,}–{self._first + len(self._page):,} of {count}"
+            return f"files {format_number(self._first + 1)}–{format_number(self._first + len(self._page))} of {count}"
         counts = [
             _count_lines(file, self._comparisons.get(file.path), self._reverted) for file in self._files
         ]
@@ -151,9 +151,11 @@ class DiffSheet(Viewer):
         number = next((n for n, file in enumerate(self._files) if file.path == self._chosen[0]), None)
         if number is None:
             return rows
-        place = f"file {number + 1:,} of {len(self._files) + self._unlisted_count:,}"
+        place = (
+            f"file {format_number(number + 1)} of {format_number(len(self._files) + self._unlisted_count)}"
+        )
         if hunks := len(_hunks_of(self._comparisons.get(self._chosen[0]))):
-            place += f", change {max(0, self._chosen[1]) + 1:,} of {hunks:,}"
+            place += f", change {format_number(max(0, self._chosen[1]) + 1)} of {format_number(hunks)}"
         path = fit_path(clean_line(self._chosen[0]), width - len(place) - 3, self.looks.symbols.ellipsis)
         return [rows[0], self.line(width, [self.part(path, "accent")], [self.part(place, "t2")]), *rows[1:]]
 
@@ -194,7 +196,7 @@ class DiffSheet(Viewer):
             changes = format_line_changes(
                 *_count_lines(file, comparison, self._reverted), facts.looks.symbols.minus
             )
-            head += [(f" {words}", facts.style(role)) for words, role in changes]
+            head += [(f" {words}", facts.style(role)) for words, role in changes or ((NO_LINES, "t3"),)]
         chosen = file.path == self._chosen[0]
         if diff is None or note:
             facts.line([_mark(facts, chosen), *head, (kind, facts.style("t3"))])

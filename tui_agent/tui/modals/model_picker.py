@@ -13,7 +13,7 @@ from tui_agent.tui.cli_client import JsonRow, number_of, text_of
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.panes.model_discovery import suggested_model, vendor_title
-from tui_agent.units import format_tokens
+from tui_agent.units import format_price, format_tokens
 
 ACT: Final = "\t"
 """Prefix of the value of a list item that is an action, not a model's name; users cannot type this prefix."""
@@ -121,6 +121,6 @@ def _loaded_item(row: JsonRow) -> Item:
     window, price = number_of(row, "window"), number_of(row, "input_price")
     facts = [format_tokens(round(window))] if window else []
     if price:
-        facts.append(f"${price:g}/M in")
+        facts.append(f"{format_price(price)}/M in")
     name = text_of(row, "profile", "model")
     return Item(name, name, about=text_of(row, "model"), right=", ".join(facts), group="Found")

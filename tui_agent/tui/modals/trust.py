@@ -21,7 +21,7 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import cells, wrap
 from tui_agent.tui.widgets.sheet import ChoiceSheet
-from tui_agent.units import format_bytes
+from tui_agent.units import format_bytes, format_number
 
 Answer: TypeAlias = Literal["trust", "without", "forget", "quit"]
 MAX_SHOWN_CHARACTERS: Final = 200_000
@@ -259,7 +259,7 @@ def _content_of(file: ProjectFile) -> str:
         return f"This is not a text file. SHA-256 {file.digest}"
     shown = clean(text[:MAX_SHOWN_CHARACTERS].replace("\r\n", "\n"), reveal=True).rstrip("\n")
     if len(text) > MAX_SHOWN_CHARACTERS:
-        shown += f"\n\nThe first {MAX_SHOWN_CHARACTERS:,} of {len(text):,} characters. SHA-256 {file.digest}"
+        shown += f"\n\nThe first {format_number(MAX_SHOWN_CHARACTERS)} of {format_number(len(text))} characters. SHA-256 {file.digest}"
     return shown or "The file is empty."
 
 

@@ -43,7 +43,7 @@ def ticks(view: "ContextMeterView", cells: int) -> dict[int, str]:
     for the warning.
     """
     limits = (WARN, SOFT, view.compaction_fraction) if cells >= 10 else (SOFT, view.compaction_fraction)
-    return {min(cells - 1, round(limit * cells)): f"{limit * 100:.0f}" for limit in limits if limit}
+    return {min(cells - 1, round(limit * cells)): str(round(limit * 100)) for limit in limits if limit}
 
 
 def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int, ground: Role) -> list[Part]:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from tui_agent.tui.prompt.completion import quote_path
+from tui_agent.units import format_number
 
 FOLD_LINES: Final = 20
 FOLD_BYTES: Final = 2048
@@ -55,7 +56,9 @@ class Chips:
         if lines <= FOLD_LINES and len(text.encode("utf-8", "replace")) <= FOLD_BYTES:
             return text
         label = self._unused_label(
-            f"pasted {lines:,} lines" if lines > 1 else f"pasted {len(text):,} characters"
+            f"pasted {format_number(lines)} lines"
+            if lines > 1
+            else f"pasted {format_number(len(text))} characters"
         )
         self.texts[label] = text
         return label

@@ -18,6 +18,7 @@ from typing import Final
 
 from tui_agent.config.programs import find_system_program
 from tui_agent.errors import TuiAgentError
+from tui_agent.units import format_bytes, format_time_limit
 
 MAX_BYTES: Final = 20_000_000
 LIMIT_S: Final = 5.0
@@ -51,9 +52,7 @@ def read_clipboard_image(environ: Mapping[str, str]) -> bytes | None:
         )
     image = next(filter(None, (_read(words, environ) for words in commands)), None)
     if image is not None and len(image) > MAX_BYTES:
-        raise TuiAgentError(
-            f"The image in the clipboard is larger than {MAX_BYTES // 1_000_000} MB.", hint=""
-        )
+        raise TuiAgentError(f"The image in the clipboard is larger than {format_bytes(MAX_BYTES)}.", hint="")
     return image
 
 
@@ -112,7 +111,7 @@ def _read(words: list[str], environ: Mapping[str, str]) -> bytes | None:
         end()
     if is_late.is_set():
         name = Path(words[0]).name
-        raise TuiAgentError(f"{name} did not answer within {LIMIT_S:g} s.", hint=_OTHER_WAY)
+        raise TuiAgentError(f"{name} did not answer within {format_time_limit(LIMIT_S)}.", hint=_OTHER_WAY)
     digits = re.search(rb"PNGf((?:[0-9A-Fa-f]{2})+)", output)
     if digits is not None and not output.startswith(_PNG):
         output = bytes.fromhex(digits[1].decode())

@@ -3,7 +3,6 @@
 Invariant: a message of the user has a background of its own; an answer has no symbol; no text is cut off.
 """
 
-import time
 from itertools import accumulate
 from typing import Final
 
@@ -33,7 +32,7 @@ from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, action_runs, width_of, wrap
 from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, TEXT_COLUMN, Look
-from tui_agent.units import format_bytes, format_tokens
+from tui_agent.units import format_bytes, format_time_of_day
 
 WIDE: Final = 90
 MESSAGE_ROWS: Final = 16
@@ -62,7 +61,7 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     edge = look.right - 1
     actions = look.available_actions("fork", "revert")
     action_cells = len("  ".join(actions)) + 3 if actions else 0
-    right = [Run(time.strftime("%H:%M", time.localtime(entry.time)), hint)]
+    right = [Run(format_time_of_day(entry.time), hint)]
     reserve = width_of(right) + 3 + (action_cells if look.width >= WIDE else 0)
     bar = look.style("accent", "s2")
     prefix = [Run(" " * STATE_COLUMN, look.ground), Run(look.symbols.bar, bar), Run(" ", field)]
@@ -104,7 +103,7 @@ def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
     rows: list[list[Run]] = []
     for mention in entry.mentions:
         is_sent = mention.kind not in ("refused", "missing")
-        result = mention_result(mention, format_bytes(mention.size), format_tokens(mention.tokens))
+        result = mention_result(mention)
         chip = [
             Run(clean_line(mention_name(mention)), look.style("t2" if is_sent else "warning", "s2")),
             Run(f"  {clean_line(result)}", look.style("t3", "s2")),

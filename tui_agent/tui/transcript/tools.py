@@ -31,7 +31,7 @@ from tui_agent.tui.transcript.blocks import (
 from tui_agent.tui.transcript.rows import LITERAL, Row, Run, width_of, wrap
 from tui_agent.tui.transcript.style import STATE_COLUMN, TARGET_COLUMN, Look
 from tui_agent.tui.widgets.rows import state_mark
-from tui_agent.units import format_duration, format_elapsed, format_line_changes, format_tokens
+from tui_agent.units import NO_LINES, format_duration, format_elapsed, format_line_changes, format_tokens
 
 QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep"})
 QUICK_S: Final = 0.15
@@ -193,7 +193,8 @@ def _counts(entry: ToolEntry, look: Look, note: str) -> list[Run]:
     if diffs:
         added, removed = sum(block.added for block in diffs), sum(block.removed for block in diffs)
         dim = entry.state == "denied"
-        for words, role in format_line_changes(added, removed, look.symbols.minus):
+        changes = format_line_changes(added, removed, look.symbols.minus) or ((NO_LINES, "t3"),)
+        for words, role in changes:
             runs += [
                 *([Run(" ", look.ground)] if runs else []),
                 Run(words, look.style("t3" if dim else role)),

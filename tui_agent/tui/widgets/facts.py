@@ -90,16 +90,17 @@ class Facts:
             self.line([(label.ljust(names), self.style("t2")), (line, self.style(role))])
 
     def line_counts(self, files: Iterable[FileCounts]) -> None:
-        """Add a row ` +4 −1 path` for each file, aligned in columns."""
+        """Add a row ` +4 −1 path` for each file, aligned in columns; zeros are left out."""
         files = list(files)
         widest = max((len(str(max(file.added, file.removed))) for file in files), default=0) + 1
-        quiet, minus = self.style("t3"), self.looks.symbols.minus
+        minus = self.looks.symbols.minus
         for file in files:
-            added, removed = f"+{file.added}".rjust(widest), f" {minus}{file.removed}".rjust(widest + 1)
+            added = f"+{file.added}" if file.added else ""
+            removed = f"{minus}{file.removed}" if file.removed else ""
             self.line(
                 [
-                    (added, self.style("success") if file.added else quiet),
-                    (removed, self.style("error") if file.removed else quiet),
+                    (added.rjust(widest), self.style("success")),
+                    (removed.rjust(widest + 1), self.style("error")),
                     part(f"  {file.path}", self.style()),
                 ]
             )

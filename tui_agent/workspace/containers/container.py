@@ -17,6 +17,7 @@ from anyio import to_thread
 
 from tui_agent.errors import ConfigError, EnvironmentFault, EnvironmentLost
 from tui_agent.ports.environment import ExecResult, ProcessControl
+from tui_agent.units import format_time_limit
 from tui_agent.workspace.containers.command_lines import ContainerSettings, explain_failure, last_line
 from tui_agent.workspace.containers.scripts import COMMAND, SUPERVISOR
 from tui_agent.workspace.local.piped_program import PipedProcess, open_piped
@@ -96,7 +97,9 @@ class Container:
                     errors += data
         await self.aclose()
         if is_late:
-            return ConfigError(f"The container did not start within {START_LIMIT_S:g} s.", hint="Try again.")
+            return ConfigError(
+                f"The container did not start within {format_time_limit(START_LIMIT_S)}.", hint="Try again."
+            )
         return explain_failure(self._settings, errors)
 
     # -- the processes in it ---------------------------------------------------------------------------------------

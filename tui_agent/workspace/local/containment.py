@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from tui_agent.errors import EnvironmentFault
 from tui_agent.protocol.unicode_text import escape_unprintable
+from tui_agent.units import format_number
 from tui_agent.workspace.local.nofollow_open import (
     OpenFolder,
     best_open_folder,
@@ -189,7 +190,7 @@ class Containment:
         parts = tuple(real[len(self._prefix) :].split("/"))
         if len(parts) > MAX_DEPTH or _is_too_long(path):
             raise EnvironmentFault(
-                f"{printable_path(path)[:80]}… has more than {MAX_PATH:,} characters or {MAX_DEPTH:,} folders."
+                f"{printable_path(path)[:80]}… has more than {format_number(MAX_PATH)} characters or {format_number(MAX_DEPTH)} folders."
             )
         return parts
 

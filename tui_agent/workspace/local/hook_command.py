@@ -14,6 +14,7 @@ from tui_agent.errors import EnvironmentFault
 from tui_agent.ports.environment import Environment, ExecResult, ExecSpec
 from tui_agent.ports.hook import HookAnswer, HookReply
 from tui_agent.protocol.base import JsonMap
+from tui_agent.units import format_bytes
 
 DENY_EXIT_CODE = 2
 """Exit status by which a hook command denies the event."""
@@ -87,8 +88,8 @@ def _read_reply(result: ExecResult, event: JsonMap, read: AnswerReader) -> HookR
     if result.outcome == "timeout":
         return HookReply(fault=f"The hook was {result.message} (its time limit).")
     if result.outcome == "flooded":
-        limit = MAX_ANSWER_BYTES >> 20
-        return HookReply(fault=f"The hook was stopped, because it wrote more than {limit} MiB.")
+        limit = format_bytes(MAX_ANSWER_BYTES)
+        return HookReply(fault=f"The hook was stopped, because it wrote more than {limit}.")
     if result.outcome != "exited":
         return HookReply(fault=f"The hook could not be run: {result.message}")
     if code is None or code not in (0, DENY_EXIT_CODE):

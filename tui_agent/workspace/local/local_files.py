@@ -13,6 +13,7 @@ from itertools import islice
 
 from tui_agent.errors import EnvironmentFault, StaleFile
 from tui_agent.ports.environment import FileContent, FileInfo
+from tui_agent.units import format_bytes, format_number
 from tui_agent.workspace.local.atomic_write import (
     LEFTOVER_NAME,
     FileState,
@@ -118,7 +119,9 @@ class LocalFiles:
         except OSError as error:
             raise path_error(path, error) from error
         if len(entries) > MAX_LISTED:
-            raise EnvironmentFault(f"{printable_path(path)} has more than {MAX_LISTED:,} entries.")
+            raise EnvironmentFault(
+                f"{printable_path(path)} has more than {format_number(MAX_LISTED)} entries."
+            )
         return tuple(entries)
 
     @contextmanager
@@ -167,7 +170,7 @@ def _read_up_to(fd: int, size: int, max_bytes: int, path: str) -> bytes:
     """Read a whole file. Raise as soon as it exceeds `max_bytes`, because the reported `size` may be wrong."""
     if size > max_bytes:
         raise EnvironmentFault(
-            f"{printable_path(path)} is too large: {size:,} bytes, the limit is {max_bytes:,}.",
+            f"{printable_path(path)} is too large: {format_bytes(size)}, the limit is {format_bytes(max_bytes)}.",
             hint="Read a part of it with a command.",
         )
     return b"".join(_read_chunks(fd, max_bytes, path))
@@ -179,7 +182,7 @@ def _read_chunks(fd: int, limit: int, path: str) -> Iterator[bytes]:
         yield piece
         remaining -= len(piece)
     if remaining <= 0:
-        raise EnvironmentFault(f"{printable_path(path)} is too large: more than {limit:,} bytes.")
+        raise EnvironmentFault(f"{printable_path(path)} is too large: more than {format_bytes(limit)}.")
 
 
 def _read_state(name: str, folder_fd: int, path: str) -> FileState | None:
@@ -190,7 +193,7 @@ def _read_state(name: str, folder_fd: int, path: str) -> FileState | None:
     try:
         if status.st_size > MAX_DIGEST_BYTES:
             raise EnvironmentFault(
-                f"{printable_path(path)} is too large to change here: {status.st_size:,} bytes."
+                f"{printable_path(path)} is too large to change here: {format_bytes(status.st_size)}."
             )
         digest = hashlib.sha256()
         for piece in _read_chunks(fd, MAX_DIGEST_BYTES, path):

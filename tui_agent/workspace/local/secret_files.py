@@ -16,6 +16,7 @@ from threading import Lock
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import SecretFile, WorkspaceLink, WorkspaceScan
+from tui_agent.units import format_number
 from tui_agent.workspace.git.git_content import GitContent
 from tui_agent.workspace.local.ignore_files import CONTROL_NAMES, IgnoreFiles, parent_folders
 
@@ -124,9 +125,7 @@ class SecretFiles:
                     files.setdefault(file.path, file)
                 if len(files) >= MAX_FILES:
                     self._unreached = ("",)
-                    self.incomplete_reason = (
-                        f"There are more than {MAX_FILES:,} secret files; the rest is not listed."
-                    )
+                    self.incomplete_reason = f"There are more than {format_number(MAX_FILES)} secret files; the rest is not listed."
                     break
             self._known = self._current
             return tuple(files.values())
@@ -174,9 +173,7 @@ class SecretFiles:
             later.extend(f"{base}{name}/" for name in folder.repositories)
         self._unreached = tuple(base.rstrip("/") for base in (*pending, *later))
         if pending:
-            self.incomplete_reason = (
-                f"There are more than {MAX_FOLDERS:,} folders; only those nearest the top were searched."
-            )
+            self.incomplete_reason = f"There are more than {format_number(MAX_FOLDERS)} folders; only those nearest the top were searched."
         elif self._unread:
             self.incomplete_reason = f"Some folders could not be read, such as {self._unread[0]}."
 

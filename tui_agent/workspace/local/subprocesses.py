@@ -23,6 +23,7 @@ from anyio import to_thread
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.environment import ExecResult, OutputSink, ProcessControl
+from tui_agent.units import format_time_limit
 from tui_agent.workspace.local.reaper_client import ReaperError, StartFailure
 
 TERMINATE_GRACE_S = 2.0
@@ -315,8 +316,8 @@ def _shell_code(returncode: int | None) -> int | None:
 
 def describe_end(outcome: str, returncode: int | None, timeout: float | None) -> str:
     """Return how a program ended, if not by itself; `returncode` is negative for a signal."""
-    if outcome == "timeout":
-        return f"stopped after {timeout:g} s"
+    if outcome == "timeout" and timeout is not None:
+        return f"stopped after {format_time_limit(timeout)}"
     if outcome == "flooded":
         return "stopped, because it wrote too much"
     if returncode is not None and returncode < 0:

@@ -14,6 +14,7 @@ from threading import Thread
 
 from tui_agent.config.programs import find_program
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.units import format_time_limit
 from tui_agent.workspace.sandbox import bubblewrap, seatbelt
 from tui_agent.workspace.sandbox.landlock import Kernel
 from tui_agent.workspace.sandbox.mounts import (
@@ -136,7 +137,7 @@ def _try_sandbox(machine: bubblewrap.Machine, private: bubblewrap.PrivateFolders
                 timeout=TRY_TIMEOUT_S,
             )
     except subprocess.TimeoutExpired:
-        return f"it did not answer within {TRY_TIMEOUT_S:g} s."
+        return f"it did not answer within {format_time_limit(TRY_TIMEOUT_S)}."
     except OSError as error:
         return f"{error.strerror}."
     if completed.returncode == 0:

@@ -54,7 +54,7 @@ def test_no_file_means_no_rules(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("[[rule]", "is not valid TOML"),
-        ("#" * 10_000_000, "is larger than 1 MiB"),
+        ("#" * 10_000_000, "is larger than 1 MB"),
         ("#" * 250_000, "it is longer than 200,000 characters"),
         ("a." * 90_000 + "b = 1", "a key has too many parts"),
         ("x = " + "[" * 90_000, "recursion depth"),

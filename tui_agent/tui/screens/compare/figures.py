@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from tui_agent.folds.comparison.fold import FileDifference, LastSharedEvent
 from tui_agent.folds.comparison.side import Beat, Side
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.units import format_cost, format_duration, format_tokens
+from tui_agent.units import format_average, format_cost, format_duration, format_number, format_tokens
 
 MIN_RATIO, MIN_WHOLE_RATIO = 1.1, 10.0
 """The smallest ratio of two figures that is shown, and the smallest ratio that is shown without a decimal."""
@@ -166,7 +166,8 @@ def _files(side: Side, own: Beat, other: Beat) -> Cell:
 
 def _describe_ratio(own: float, other: float) -> str:
     ratio = own / other if other > 0 else 0.0
-    return f"{ratio:.{0 if ratio >= MIN_WHOLE_RATIO else 1}f} times" if ratio >= MIN_RATIO else ""
+    format_ratio = format_number if ratio >= MIN_WHOLE_RATIO else format_average
+    return f"{format_ratio(ratio)} times" if ratio >= MIN_RATIO else ""
 
 
 _ROWS: tuple[tuple[str, _DrawCell], ...] = (

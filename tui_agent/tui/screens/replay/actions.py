@@ -33,7 +33,7 @@ from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
 from tui_agent.tui.screens.replay.moment_screen import MomentScreen
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import part
-from tui_agent.units import format_elapsed, format_line_changes
+from tui_agent.units import NO_LINES, format_elapsed, format_line_changes
 
 MIN_WIDTH_FOR_LONG_WORDS = 140
 """Minimum width of the screen, in cells, for longer words in the footer."""
@@ -169,7 +169,9 @@ class ReplayActions(MomentScreen):
         def draw(facts: Facts) -> None:
             for file in files:
                 changes = format_line_changes(file.added, file.removed, minus)
-                counts = [part(f" {words}", facts.style(role)) for words, role in changes]
+                counts = [
+                    part(f" {words}", facts.style(role)) for words, role in changes or ((NO_LINES, "t3"),)
+                ]
                 if file.changes > 1:  # the sum of the changes is not the net change
                     counts = [part(f" {format_count(file.changes, 'edit')}", facts.style("t3"))]
                 facts.line([part(file.path, facts.style())], counts)

@@ -5,7 +5,6 @@ long the log.
 """
 
 import asyncio
-import time
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Final, cast
@@ -42,7 +41,7 @@ from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.rows import Part, with_intent
 from tui_agent.tui.worker_errors import WorkerErrorReporter
-from tui_agent.units import format_cost, format_percent
+from tui_agent.units import format_cost, format_percent, format_time_of_day
 
 NOTICE_S = 8.0
 MAX_BLOBS = 200
@@ -339,7 +338,7 @@ class MomentScreen(PlayheadScreen):
                 seq=self.seq,
                 last_seq=self.moments.records[-1].seq,
                 part=max(0, self.views.state.view().parts - 1),
-                clock=time.strftime("%H:%M:%S", time.localtime(self.views.last_event_time)),
+                clock=format_time_of_day(self.views.last_event_time, digits=0),
                 kind=self.views.last_kind,
                 playing=playhead.playing,
                 speed=playhead.speed,

@@ -4,7 +4,6 @@ Invariant: the details are drawn at once from the list's row, and completed when
 arrives. Unknown values are left out.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,16 @@ from tui_agent.tui.text import clean, clean_line, fit, reveal_line, shorten_home
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts, FileCounts
 from tui_agent.tui.widgets.rows import Part, cells, part, state_mark, wrap
-from tui_agent.units import format_bytes, format_cost, format_percent, format_rough_duration, format_tokens
+from tui_agent.units import (
+    format_bytes,
+    format_cost,
+    format_day,
+    format_minute,
+    format_percent,
+    format_rough_duration,
+    format_time_of_day,
+    format_tokens,
+)
 
 MAX_MESSAGE_ROWS, MAX_ANSWER_ROWS, MAX_FILES, MAX_BRANCHES = 4, 6, 8, 6
 KINDS = {
@@ -132,9 +140,8 @@ class SessionDetail:
             facts.text(f"{self._symbols.warning} {flaw}", "warning")
 
     def _clock(self, moment: float) -> str:
-        then, today = time.localtime(moment), time.localtime(self._now)
-        is_today = (today.tm_year, today.tm_yday) == (then.tm_year, then.tm_yday)
-        return ("today" if is_today else time.strftime("%Y-%m-%d", then)) + time.strftime(" %H:%M", then)
+        is_today = format_day(moment) == format_day(self._now)
+        return f"today {format_time_of_day(moment)}" if is_today else format_minute(moment)
 
     def _draw_messages(self, preview: Preview) -> None:
         if preview.first is not None:
@@ -240,7 +247,7 @@ class SessionDetail:
         facts.line(
             [
                 (name, facts.style()),
-                (time.strftime("  %H:%M  ", time.localtime(started)), facts.style("t2")),
+                (f"  {format_time_of_day(started)}  ", facts.style("t2")),
                 (f"{symbol} ", facts.style(role)),
                 part(words, facts.style("t2")),
             ]

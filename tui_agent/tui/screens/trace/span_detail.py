@@ -4,7 +4,6 @@ Invariant: the details come only from the session's views, and control character
 """
 
 import json
-import time
 
 from pydantic import JsonValue
 
@@ -20,7 +19,7 @@ from tui_agent.tui.panes.spans import duration, is_group, label, state_symbol, t
 from tui_agent.tui.text import clean
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, with_intent, wrap
-from tui_agent.units import format_cost
+from tui_agent.units import format_cost, format_time_of_day
 
 OUTPUT_ROWS = 12
 
@@ -60,7 +59,7 @@ def draw_span(facts: Facts, span: Span, view: TraceView, context: AppContext) ->
 def facts_of(span: Span, view: TraceView, context: AppContext) -> list[tuple[str, str]]:
     """Return the known facts about a span as (name, value)."""
     now = context.app.clock()
-    started = time.strftime("%H:%M:%S", time.localtime(span.start)) + f".{int(span.start * 1000) % 1000:03d}"
+    started = format_time_of_day(span.start, digits=3)
     ancestors: list[str] = []
     above = span
     while above.parent is not None:

@@ -3,7 +3,6 @@
 Invariant: moving through the list changes nothing; a revert asks first, as `/revert` does.
 """
 
-import time
 from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar, Final, Literal, TypeAlias, get_args
@@ -23,7 +22,7 @@ from tui_agent.tui.text import as_sentence, clean_line, fit
 from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.widgets.facts import Facts, FileCounts
 from tui_agent.tui.widgets.rows import Column, Part, cells, column_names, list_pen, part, right_columns
-from tui_agent.units import format_line_changes
+from tui_agent.units import format_line_changes, format_time, format_time_of_day
 
 Filter: TypeAlias = Literal["all", "agent", "command", "human"]
 FILTERS: Final[tuple[Filter, ...]] = get_args(Filter)
@@ -195,15 +194,11 @@ def _draw_facts(facts: Facts, checkpoint: Checkpoint) -> None:
         facts.text("on another branch: reverting to it switches to that branch", "warning")
     facts.gap()
     facts.fact("event", f"{checkpoint.seq}" + (f", in turn {checkpoint.turn}" if checkpoint.turn else ""))
-    facts.fact("taken", _clock(checkpoint, "%d %b %H:%M:%S"))
+    facts.fact("taken", format_time(checkpoint.time) if checkpoint.time else "")
     author = _AUTHORS.get(checkpoint.author, checkpoint.author)
     facts.fact("changed by", author if checkpoint.files and not checkpoint.restored else "")
     facts.fact("commit", checkpoint.commit[:12])
     facts.fact("left out", ", ".join(checkpoint.skipped), "warning")
-
-
-def _clock(checkpoint: Checkpoint, form: str) -> str:
-    return time.strftime(form, time.localtime(checkpoint.time)) if checkpoint.time else ""
 
 
 def _row(checkpoint: Checkpoint, width: int, looks: Looks, *, chosen: bool) -> Strip:
@@ -216,7 +211,8 @@ def _row(checkpoint: Checkpoint, width: int, looks: Looks, *, chosen: bool) -> S
         lines += [(" ", line.style()), (words, line.style(role))]
     part_number = str(checkpoint.part) if checkpoint.part >= 0 else ""
     author = _SHORT_AUTHORS.get(checkpoint.author, checkpoint.author)
-    values = author, part_number, lines, _clock(checkpoint, "%H:%M:%S")
+    time_of_day = format_time_of_day(checkpoint.time, digits=0) if checkpoint.time else ""
+    values = author, part_number, lines, time_of_day
     right = right_columns(COLUMNS, values, width, line.style("t2"))
     room = max(6, width - cells(left) - cells(right) - 4)
     name = clean_line(_name(checkpoint))

@@ -3,7 +3,6 @@
 Invariant: drawing and parsing are pure; a branch that does not have the expected form is left out.
 """
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +17,7 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.facts import Facts, FileCounts
 from tui_agent.tui.widgets.rows import Column, Part, Pen, cells, list_pen, part, right_columns, state_mark
-from tui_agent.units import format_age, format_cost, format_duration
+from tui_agent.units import format_age, format_cost, format_duration, format_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +188,7 @@ def draw_node(facts: Facts, node: Node, parent: Node | None) -> None:
         facts.fact("on", f"{node.branch.name}, events {result.seq} to {result.last_seq}")
     else:
         _draw_branch(facts, node.branch, parent)
-    began = time.strftime("%d %b %H:%M:%S", time.localtime(result.time)) if result.time else ""
+    began = format_time(result.time) if result.time else ""
     facts.fact("asked" if result.text else "began", began)
     facts.fact("took", format_duration(result.duration_s) if result.duration_s else "")
     facts.fact("cost", format_cost(result.cost_usd))
