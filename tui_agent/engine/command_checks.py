@@ -31,7 +31,7 @@ class Refusal:
     limit: Literal["", "turn_limit"] = ""
 
 
-_ESC = "Esc stops it."
+_STOP = "Stop it, or wait."
 _UNDO = "You can undo or redo when it has ended."
 _CONTEXT = "You can change the context when it has ended."
 _LATER: dict[type[Command], str] = {
@@ -67,10 +67,10 @@ def check_command(
         case commands.SubmitPrompt() | commands.Delegate() if running and subject == "A turn":
             return Refusal(
                 "A turn is running.",
-                "Enter sends your message now, Tab sends it after the turn; Esc stops the turn.",
+                "Send your message to the running turn, queue it for after the turn, or stop the turn.",
             )
         case _ if running and type(command) in _LATER:
-            return Refusal(f"{subject} is running. {_LATER[type(command)]}", _ESC)
+            return Refusal(f"{subject} is running. {_LATER[type(command)]}", _STOP)
         case commands.Delegate(text=text) if not text.strip():
             return Refusal("The task is missing.", "Use /delegate AGENT TASK.")
         case commands.ContinueTurn() if state.open_calls:
@@ -79,11 +79,11 @@ def check_command(
             return _turn_limit_refusal(state, running)
         case _ if running and isinstance(command, _CHANGE_NEXT_REQUEST):
             name = command.kind.removeprefix("set_").replace("_", " ")
-            return Refusal(f"{subject} is running. You can change the {name} when it has ended.", _ESC)
+            return Refusal(f"{subject} is running. You can change the {name} when it has ended.", _STOP)
         case commands.Compact() | commands.RestoreContext() if state.open_calls:
             return Refusal("A call is waiting for your approval.", "Answer it, or say what to do instead.")
         case commands.Pause() if state.shell is not None:
-            return Refusal("Your command is running. It cannot be paused.", _ESC)
+            return Refusal("Your command is running. It cannot be paused.", _STOP)
         case _ if _is_empty_message(command):
             return Refusal("The message is empty.")
         case commands.SubmitPrompt() | commands.Steer() | commands.Queue() | commands.WriteGuide():
@@ -109,7 +109,7 @@ def check_command(
         ):
             return Refusal("This message is no longer queued.")
         case commands.SendQueued() if state.shell is not None:
-            return Refusal("Your command is running. The message is sent when it has ended.", _ESC)
+            return Refusal("Your command is running. The message is sent when it has ended.", _STOP)
         case commands.SendQueued():
             return _turn_limit_refusal(state, running)
     return None

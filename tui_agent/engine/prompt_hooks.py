@@ -31,7 +31,7 @@ END_HOOKS_TIMEOUT_S: Final = 10.0
 """Maximum seconds for hooks at the end of the session."""
 ABANDONED_HOOKS_TIMEOUT_S: Final = 2.0
 """Maximum seconds for hooks at the end of the session if the client has disconnected."""
-_UP: Final = "Press Up to get your message back."
+_KEPT: Final = "Your message is in the history of the prompt."
 
 
 class PromptHooks:
@@ -139,7 +139,7 @@ class PromptHooks:
 
         `hook_verdict` is None if the user stopped the hook.
         """
-        hint = _UP if self._parts.interactive else ""
+        hint = _KEPT if self._parts.interactive else ""
         if hook_verdict is None or hook_verdict.decision != "deny":
             return CommandRejected(
                 command=command, reason="The message was stopped before it was sent.", hint=hint

@@ -229,7 +229,7 @@ _PROMPT: Final[tuple[Action, ...]] = (
     _a("commands", "choose a command", "Prompt", scope="prompt", when="idle", footer="commands", rank=2, typed="/"),
     _a("files", "mention a file, folder or symbol", "Prompt", scope="prompt", typed="@"),
     _a("newline", "start a new line", "Prompt", keys=("shift+enter", "alt+enter", "ctrl+j", "ctrl+enter"), scope="prompt", footer="new line", rank=4, footer_when="idle"),
-    _a("history", "go to an earlier or later message; if the prompt is empty, Up first takes back a queued message", "Prompt", keys=("up", "down"), scope="prompt", choices=2),
+    _a("history", "go to an earlier or later message; if the prompt is empty, first take back a queued message", "Prompt", keys=("up", "down"), scope="prompt", choices=2),
     _a("search_history", "search earlier messages", "Prompt", keys=("ctrl+r",), scope="prompt"),
     _a("undo_typing", "undo or redo typing", "Prompt", keys=("ctrl+z", "ctrl+shift+z"), scope="prompt", choices=2),
     _a("put_back", "restore what you erased", "Prompt", keys=("ctrl+y",), scope="prompt"),

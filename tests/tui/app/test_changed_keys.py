@@ -11,6 +11,8 @@ from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.sessions_story import Programs, shown
 from tests.tui.app.test_approvals import ask, request
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued, UserUnqueued
+from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.modals.viewer import Viewer
@@ -210,6 +212,19 @@ async def test_help_and_footer_name_changed_keys(tmp_path: Path) -> None:
         assert driven.rows()[-1].endswith("F9 help")
         await driven.press("f9")
         assert any(" Z " in row and "sort by use" in row for row in driven.rows())
+
+
+async def test_the_status_line_and_a_queued_message_name_changed_keys(tmp_path: Path) -> None:
+    async with open_with_keys(tmp_path, 'send = "f9"\nsteer = "f10"') as driven:
+        queued = UserQueued(queue_id=RequestId("q1"), text="later")
+        driven.session.feed(TurnStarted(turn=3), queued, after=1.0)
+        await driven.settle()
+        assert "F10 sends it now" in driven.text()
+        driven.session.feed(
+            UserUnqueued(queue_id=RequestId("q1")), TurnFinished(turn=3, reason="model_error"), after=1.0
+        )
+        await driven.settle()
+        assert "press F9 to try again" in driven.text()
 
 
 @pytest.mark.slow_variants

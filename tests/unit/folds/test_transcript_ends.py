@@ -124,7 +124,7 @@ def test_a_failure_takes_the_place_of_its_tries_and_says_what_is_kept() -> None:
         "Tried 2 times.",
     )
     assert notice.lines[3] == "Your message is kept. No file was changed in this turn."
-    assert notice.lines[4].startswith("Enter try again · ")
+    assert notice.lines[4].startswith("send an empty message to try again · ")
     assert chat.only(TurnEntry)[0].detail == ""
 
 

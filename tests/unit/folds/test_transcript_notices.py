@@ -123,7 +123,7 @@ def test_a_message_that_a_hook_refused_is_told_once_with_the_hook_and_what_to_do
             )
         )
     )
-    hint = "Press Up to get your message back."
+    hint = "Your message is in the history of the prompt."
     reason = f"{REFUSED_MESSAGE}: No words."
     views.apply(story(CommandRejected(command="submit_prompt", reason=reason, hint=hint)))
     [notice] = views.transcript.view().entries

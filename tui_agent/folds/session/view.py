@@ -288,18 +288,18 @@ class SessionStateView:
     def is_busy(self) -> bool:
         """True while a turn is prepared or runs, or while a command of the user or a compaction runs.
 
-        New messages wait. Esc stops the work.
+        New messages wait. A stop ends the work.
         """
         return self.turn_running or self.shell is not None or self.is_compacting or self.is_preparing
 
     @property
     def is_compacting(self) -> bool:
-        """True while the history is compacted or restored for the user. New messages wait; Esc stops the work."""
+        """True while the history is compacted or restored for the user. New messages wait; a stop ends the work."""
         return self._runs_without_turn(COMPACTING_REASON, RESTORING_REASON)
 
     @property
     def is_preparing(self) -> bool:
-        """True while a message waits for hooks or mentioned files before its turn begins. Esc stops the waiting."""
+        """True while a message waits for hooks or mentioned files before its turn begins. A stop ends the waiting."""
         return self._runs_without_turn(PROMPT_HOOKS_REASON, MENTIONS_REASON)
 
     def _runs_without_turn(self, *reasons: str) -> bool:

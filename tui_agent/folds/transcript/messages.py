@@ -60,8 +60,10 @@ _FAULTS = {
     "script": "The scripted model does not expect this request.",
 }
 
-_AFTER_REFUSED_KEY = "Enter try again · /provider enter a key · /model use another model · /doctor check all"
-_AFTER_FAILURE = "Enter try again · /model use another model · /trace see the tries · /doctor check all"
+_AFTER_REFUSED_KEY = "send an empty message to try again · /provider enter a key · /model use another model · /doctor check all"
+_AFTER_FAILURE = (
+    "send an empty message to try again · /model use another model · /trace see the tries · /doctor check all"
+)
 
 
 def _is_empty(text: LongText) -> bool:

@@ -124,8 +124,14 @@ class PaneUpdater:
         state = self._host.state
         is_wide = self._app.shape.width >= 150 and bool(state.run_id)
         note = f"{state.run_id}  {self._host.views.last_kind}" if is_wide else ""
-        policy_key = self._app.key_map.key_of("next_policy")
-        view = status_of(state, self._host.views.trace.view(), note=note, policy_key=policy_key)
+        key_of = self._app.key_map.key_of
+        view = status_of(
+            state,
+            self._host.views.trace.view(),
+            note=note,
+            policy_key=key_of("next_policy"),
+            send_key=key_of("send"),
+        )
         faulty = self._host.faults.first
         for text in (
             self._host.sessions.load_progress,

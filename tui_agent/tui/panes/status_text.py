@@ -34,11 +34,12 @@ _ENDS: dict[str, tuple[Mood, str]] = {
 
 
 def status_of(
-    state: "SessionStateView", trace: "TraceView", *, note: str = "", policy_key: str = ""
+    state: "SessionStateView", trace: "TraceView", *, note: str = "", policy_key: str = "", send_key: str = ""
 ) -> StatusView:
     """Return the status to show for this session; `note` is the text at the end of the status line.
 
-    `policy_key` is the key that switches the policy; if empty, the status after a plan does not say how to continue.
+    `policy_key` is the key that switches the policy, and `send_key` the key that sends. If they are empty, the status
+    after a plan or a failed request does not say how to continue.
     """
     stage = state.phase if state.phase != "idle" else ""
     if state.permissions:
@@ -62,7 +63,7 @@ def status_of(
         word, what = ("waiting", "for a hook") if waits else ("reading", "your mentions")
         return StatusView("running", word, what, note=note)
     if not state.turn_running:
-        return _at_rest(state, trace, policy_key)
+        return _at_rest(state, trace, policy_key, send_key)
     if state.agent_state == "paused":
         return StatusView("paused", "paused", "/resume continues", stage=stage)
     if state.agent_state == "throttled":
@@ -80,7 +81,7 @@ def status_of(
     return StatusView("running", word, what, state.turn_started_at, stage, note)
 
 
-def _at_rest(state: "SessionStateView", trace: "TraceView", policy_key: str) -> StatusView:
+def _at_rest(state: "SessionStateView", trace: "TraceView", policy_key: str, send_key: str) -> StatusView:
     if state.settings is None:
         return StatusView()
     if not state.settings.model.model:
@@ -93,7 +94,7 @@ def _at_rest(state: "SessionStateView", trace: "TraceView", policy_key: str) -> 
     if state.last_turn_end == "model_error":
         failed = next((span for span in reversed(trace.spans[-50:]) if span.kind == "model"), None)
         word = fault_words(clean_line(failed.outcome)) if failed is not None and failed.outcome else word
-    subject = "press Enter to try again" if state.last_turn_end == "model_error" else ""
+    subject = f"press {send_key} to try again" if send_key and state.last_turn_end == "model_error" else ""
     if policy_key and state.settings.policy == "plan" and state.last_turn_end == "finished":
         subject = f'(to make changes: press {policy_key}, type "go on")'
     stage = "model" if state.last_turn_end == "model_error" else ""

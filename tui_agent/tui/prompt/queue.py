@@ -79,7 +79,8 @@ class QueueRows(LinePane):
         for send, edit in ((" sends it now", " edits or removes"), (" sends", " edits"), ("", "")):
             keys: list[list[Part]] = []
             if first and self.is_prompt_empty and self.can_send:
-                keys.append(self._key(key_map_of(self.app).key_of("send"), send, "queue send"))
+                action = "steer" if self.after else "send"
+                keys.append(self._key(key_map_of(self.app).key_of(action), send, "queue send"))
             if last and self.is_prompt_empty:
                 keys.append(self._key(key_map_of(self.app).key_of("history"), edit, "queue take"))
             yield self._join_groups([when, more, *keys])

@@ -65,7 +65,7 @@ def _error(entry: NoticeEntry, look: Look, read: Reader, *, opened: bool | None)
 
 
 def _actions(line: str, body: Body) -> list[Row]:
-    """Draw actions such as `Enter try again · /model use another model` as a small table of keys."""
+    """Draw actions such as `send an empty message to try again · /model use another model` as a small table of keys."""
     look = body.look
     pairs = [part.strip().partition(" ") for part in line.split(_ACTIONS)]
     cells = max(width(key) for key, _, _ in pairs) + 3

@@ -107,7 +107,9 @@ class SessionsScreen(SessionsPage):
 
     def open_help(self) -> None:
         actions = [action for action in self.key_map.actions if action.scope == "sessions"]
-        note = "Type to search. After Up or Down, letters run the actions below."
+        note = (
+            f"Type to search. After {self.key_map.label('sessions_choose')}, letters run the actions below."
+        )
         self.show_keys_of("Sessions", actions, note)
 
     def clear_or_leave(self) -> None:
