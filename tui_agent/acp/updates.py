@@ -113,7 +113,8 @@ class UpdateTranslator:
         self.workspace = workspace
         self._read_text = read_text
         self._streamed: dict[tuple[RequestId, str], int] = {}
-        """Number of characters already sent of each streaming answer, by request id and kind of part."""
+        """Mapping from (request id, kind of part) to the number of characters of the streaming answer that were sent.
+        """
         self._output: dict[CallId, str] = {}
         self._meter = ContextMeter()
         self._running: dict[AgentId, CallId] = {}
@@ -233,7 +234,7 @@ class UpdateTranslator:
         return contents
 
     async def block_texts(self, blocks: Sequence[DisplayBlock]) -> list[str]:
-        """Return the texts of display blocks that are not empty."""
+        """Return the texts of display blocks, without empty texts."""
         texts = [await self._block_text(block) for block in blocks]
         return [text for text in texts if text]
 

@@ -96,7 +96,7 @@ def show_paths(arguments: argparse.Namespace) -> int:
 
 
 def file_locations(config: Config) -> dict[str, str]:
-    """Return the files and folders that tui-agent uses for this user and project, by purpose."""
+    """Return a mapping from purpose to path for the files and folders that tui-agent uses for this user and project."""
     paths = config.paths
     return {
         "configuration": str(paths.user_config),

@@ -57,7 +57,8 @@ _UNSEEN = re.compile(
 )
 """Regular expression for characters that change the display without being shown.
 
-Delete and C1 controls, bidi controls, line separators, zero-width characters, selectors, lone surrogates, tags.
+These are delete and C1 controls, bidi controls, line separators, zero-width characters, selectors, lone surrogates and
+tags.
 """
 
 

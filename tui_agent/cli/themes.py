@@ -27,7 +27,7 @@ def configure(parser: Parser) -> None:
 
 
 def themes(arguments: argparse.Namespace) -> tuple[dict[str, ThemeFile], list[str], str]:
-    """Return all themes by name, the errors in theme files, and the name of the configured theme."""
+    """Return a mapping from name to theme, the errors in theme files, and the name of the configured theme."""
     base = load_context(arguments)
     folders = theme_folders(os.environ)
     available, faults = discover(folders, find_plugin_themes(base.options, os.environ))

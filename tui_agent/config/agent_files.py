@@ -86,7 +86,7 @@ def load_named_agents(
 def _read_roles(
     files: Iterator[tuple[str, str]], faults: list[AgentFault], *, is_neighbour: bool
 ) -> dict[str, Role]:
-    """Return the agents of one source, such as the user's folder, by name.
+    """Return a mapping from name to agent for one source, such as the user's folder.
 
     The first of two files with the same name is used.
     """

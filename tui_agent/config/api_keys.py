@@ -81,7 +81,7 @@ class Keys(Mapping[str, str]):
         return frozenset(load_keys(self._stored)) | {name for name, value in self._environ.items() if value}
 
     def collect_secrets(self, more: Iterable[str] = ()) -> dict[str, str]:
-        """Return all values that must never be written anywhere, by name.
+        """Return a mapping from name to value for all values that must never be written anywhere.
 
         `more` are variables that hold a key although their names do not suggest it (a profile's `api_key_env`).
         """

@@ -20,9 +20,9 @@ EXTRAS: Final = {
     "ray": "ray",
     "textual_serve": "web",
 }
-"""The extra of tui-agent that installs each package."""
+"""Mapping from a package to the extra of tui-agent that installs the package."""
 _RECEIPTS: Final = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
-"""A file that an installer leaves in the environment, and the command of this installer."""
+"""Mapping from a file that an installer leaves in the environment to the command of this installer."""
 
 
 def load_package(name: str) -> ModuleType:
@@ -45,7 +45,10 @@ def install_hint(extra: str) -> str:
 
 
 def _requirement_with_extra(extra: str) -> str:
-    """Return what to install again, with an extra added: the source folder if it was installed, else the package."""
+    """Return the requirement that adds an extra, such as `tui-agent[web]`.
+
+    If tui-agent was installed from a source folder, the folder replaces the package's name.
+    """
     try:
         source = json.loads(distribution("tui-agent").read_text("direct_url.json") or "{}").get("url", "")
     except (PackageNotFoundError, ValueError):

@@ -10,7 +10,9 @@ _BLOCKS = frozenset((">", "|", ">-", "|-", ">+", "|+"))
 
 
 class FrontMatter(NamedTuple):
-    """The fields of a file by lower-case name, and the text below them. `fault` says what is wrong, if anything is.
+    """The fields of a file, and the text below them.
+
+    `fields` maps lower-case names to values. `fault` says what is wrong, if anything is.
 
     If the line `---` before or after the fields is missing, there are no fields, and the whole text is the body.
     """

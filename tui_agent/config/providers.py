@@ -17,7 +17,7 @@ CLIENTS: Mapping[str, ClientName] = {
     "openai-codex": "openai-responses",
     "litellm": "litellm",
 }
-"""Maps provider names that a profile may use to the client for each."""
+"""Mapping from each provider name that a profile may have to the client for this provider."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def is_decision_current(folder: Path, paths: Paths) -> bool:
 
 
 def load_decisions(paths: Paths) -> dict[str, TrustDecision]:
-    """Return all trust decisions of the user by the folder's real path."""
+    """Return a mapping from a folder's real path to the user's trust decision, for all decisions."""
     try:
         listed = json.loads(paths.trust.read_text(encoding="utf-8"))["folders"]
         return {str(folder): _parse_decision(entry) for folder, entry in listed.items()}
@@ -120,7 +120,7 @@ def _parse_decision(entry: Mapping[str, object]) -> TrustDecision:
 
 
 def _digests(files: ProjectFiles) -> dict[str, str]:
-    """Return the hashes of files by name; for a file without content, the reason why it has none."""
+    """Return a mapping from file name to hash; for a file without content, to the reason why it has none."""
     return {file.name: file.fault or file.digest for file in files.files}
 
 

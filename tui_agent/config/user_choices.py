@@ -25,7 +25,7 @@ class UserChoices(NamedTuple):
     base_url: str = ""
     sidebar: bool = True
     policies: Mapping[str, str] = MappingProxyType({})
-    """Policies by the project's folder; the newest choice comes last."""
+    """Mapping from a project's folder to its policy; the newest choice comes last."""
 
     def with_policy(self, project: Path, policy: str) -> "dict[str, str]":
         """Return the remembered policies with the project's policy added.

@@ -30,7 +30,7 @@ _FORMATS: Final = {
         re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d++)?(?:[Zz]|[+-]\d\d:\d\d)"),
     ),
 }
-"""The formats of a text field: what the user must enter, and a pattern that the text must match."""
+"""For each format of a text field: what the user must enter, and a pattern that the text must match."""
 _ANY_TEXT = re.compile(r"(?s).*+")
 Value = str | int | float | bool | list[str] | None
 
@@ -110,7 +110,7 @@ class Elicitation:
 async def _ask_field(
     ask: AskUser, message: str, name: str, schema: Mapping[str, object], is_required: bool
 ) -> dict[str, Value] | None:
-    """Ask for the value of one field, and return the value by the field's name.
+    """Ask for the value of one field, and return a mapping from the field's name to the value.
 
     A value that the field's schema does not allow is asked for again. Return an empty mapping if the user leaves the
     field out, and None if the user declines the question.

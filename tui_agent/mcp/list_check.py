@@ -64,7 +64,7 @@ class ListCheck:
         return message
 
     def _find_faults(self, key: str, result: Mapping[str, Any]) -> dict[int, str]:
-        """Return the first fault of each invalid item, by the item's index in the list."""
+        """Return a mapping from the index of each invalid item in the list to the item's first fault."""
         method, model = _LISTS[key]
         faults: dict[int, str] = {}
         for validate in (

@@ -40,7 +40,7 @@ class SavedLogin(BaseModel):
     metadata: OAuthMetadata | None = None
     resource: ProtectedResourceMetadata | None = None
     expires_at: float | None = None
-    """Seconds since 1970."""
+    """When the token expires, in seconds since 1970."""
 
 
 class ServerLogin(httpx2.Auth):

@@ -62,7 +62,7 @@ class PromptCommand:
         return CommandAnswer(await self.get(self.prompt.name, values))
 
     def _parse_arguments(self, arguments: str) -> dict[str, str]:
-        """Return the arguments by name. The last argument takes all remaining words."""
+        """Return a mapping from name to value for the arguments. The last argument takes all remaining words."""
         try:
             words = shlex.split(arguments)
         except ValueError:  # an unclosed quote

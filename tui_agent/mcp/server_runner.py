@@ -136,7 +136,7 @@ class ServerRunner:
         self._begin_waiting()
 
     def _begin_waiting(self) -> None:
-        """Let calls wait from now on. Those that wait already keep their event."""
+        """Let new calls wait from now on. Calls that wait already keep the event for which they wait."""
         if self._ready.is_set():
             self._ready = anyio.Event()
 

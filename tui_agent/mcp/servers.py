@@ -191,7 +191,7 @@ class McpServers:
             contributions += [f"command:{prompt.offer.name}" for prompt in prompts]
             contributions += [f"{RESOURCES}{name}"] if runner.has_resources else []
             event = _event(runner, owner, contributions)
-            # The event only names the tools, but new descriptions must reach the model, and end rules about the old.
+            # The event only names the tools. A new description of a tool counts as well: it ends rules about the old one.
             if event is not None and (event, runner.tools) != self._reported.get(name):
                 self._reported[name] = event, runner.tools
                 events.append(event)

@@ -13,7 +13,7 @@ from tui_agent.plugin_host.loader import PluginHost
 
 
 def main() -> None:
-    """Load the plugin. Its errors are for the real load to report."""
+    """Load the plugin. Its errors are ignored here, because the real load reports them."""
     plugin = pickle.load(sys.stdin.buffer)
     sys.dont_write_bytecode = True
     with redirect_stdout(sys.stderr):

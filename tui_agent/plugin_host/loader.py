@@ -99,11 +99,11 @@ class PluginHost:
         self._marks = CrashMarks(marks)
         self._limit = limit
         self._attempts: dict[str, _Attempt] = {}
-        """The last attempt for each plugin, by its location."""
+        """Mapping from a plugin's location to the last attempt to load the plugin."""
         self._in_use: dict[str, _Attempt] = {}
-        """The attempt that loaded the version in use, by the plugin's name."""
+        """Mapping from a plugin's name to the attempt that loaded the version in use."""
         self._events: dict[str, PluginLoaded | PluginFailed] = {}
-        """The last event for each plugin, by its location."""
+        """Mapping from a plugin's location to the last event about the plugin."""
         self._is_loaded = False
 
     def configure(self, places: PluginPlaces, disabled: Collection[str], enabled: Collection[str]) -> None:

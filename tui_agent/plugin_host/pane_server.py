@@ -39,7 +39,9 @@ class Deadline:
 
     def __init__(self, output: BinaryIO) -> None:
         self._output = output
-        faulthandler.register(signal.SIGPROF, output, chain=True)  # then the signal ends the process
+        faulthandler.register(
+            signal.SIGPROF, output, chain=True
+        )  # `chain`: after the traceback, the signal ends the process
 
     def set(self, processor_s: float = PROCESSOR_LIMIT_S) -> None:
         """Restart both countdowns: processor time and elapsed time."""
@@ -59,7 +61,7 @@ class PaneServer(FoldWatch):
         self._send = send
         self._deadline = deadline
         self._panes: dict[str, dict[str, FunctionPane]] = {}
-        """The panes of each plugin, by the plugin's folder."""
+        """Mapping from a plugin's folder to the plugin's panes."""
         self._cursors: dict[tuple[str, Callable[[], Fold]], FoldCursor] = {}
         self._drawn: dict[str, bytes] = {}
         self._slice_ends = 0.0

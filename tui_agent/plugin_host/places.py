@@ -42,7 +42,7 @@ class PanePlace:
 
 
 def find_panes(options: SessionOptions, environ: Mapping[str, str]) -> dict[str, PanePlace]:
-    """Return the plugin and folder of each pane, by the pane's name, without importing a plugin.
+    """Return a mapping from a pane's name to its plugin and folder, without importing a plugin.
 
     Blocks, because it reads files. Raises `TuiAgentError` if the configuration is not valid.
     """

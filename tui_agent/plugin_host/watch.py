@@ -61,7 +61,7 @@ async def _watch(folders: Sequence[Path], changed: Callable[[], object]) -> None
     stop = anyio.Event()
     async with anyio.create_task_group() as group:
         group.start_soon(_set_at_cancellation, stop)
-        # Its filter leaves out `__pycache__`, editors' temporary files and version control.
+        # The filter of watchfiles leaves out `__pycache__`, editors' temporary files and version control.
         async for _ in watchfiles.awatch(*folders, debounce=DEBOUNCE_MS, stop_event=stop):
             changed()
 

@@ -55,7 +55,7 @@ class AccessControl:
     def _is_own_host(self, host: str) -> bool:
         """Return True if a request's host is this server.
 
-        Any other name may belong to a foreign site that resolves to this machine.
+        A name other than this server's may belong to another site, whose DNS entry points to this machine.
         """
         return self._host not in LOOPBACK or urlsplit(f"//{host}").hostname in LOOPBACK
 

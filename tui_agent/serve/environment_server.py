@@ -95,13 +95,15 @@ def _refusal(status: int, message: str) -> web.Response:
 
 
 def _remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)  # what is left goes with the server's own folder
+    shutil.rmtree(
+        folder, ignore_errors=True
+    )  # if this fails, the files are deleted with the server's own folder
 
 
 def _unpack(data: bytes, folder: Path) -> None:
     folder.mkdir()
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
-        archive.extractall(folder, filter="tar")  # refuses paths outside, also through links
+        archive.extractall(folder, filter="tar")  # refuses paths outside `folder`, also through links
 
 
 async def serve_environment(

@@ -93,7 +93,10 @@ def _row(commit: CheckedCommit) -> tuple[str, ...]:
 
 
 def _describe(commit: CheckedCommit) -> dict[str, object]:
-    """Return the results of a checkpoint: `solved` of `commands` test commands passed."""
+    """Return the results of a checkpoint as a JSON object.
+
+    `commands` is the number of test commands, and `solved` is the number of those that passed.
+    """
     results = commit.results
     assert results is not None
     return {

@@ -21,7 +21,7 @@ from tui_agent.evals.run_results import describe_fault, load_run, load_runs
 from tui_agent.export.output_file import write_new
 
 FORMATS: Final = {".txt": "text", ".md": "markdown", ".html": "html", ".json": "json"}
-"""Report formats by the file's ending."""
+"""Mapping from a file's ending to the format of the report in it."""
 EXAMPLES = """\
 examples:
   tui-agent eval report eval-runs/bench-20-1130-1200

@@ -82,7 +82,7 @@ PLAN_OPTIONS = (
     ("test_timeout_seconds", "--test-timeout-seconds"),
     ("plugin_dirs", "--plugin-dir"),
 )
-"""Options that are stored in a run's plan, except limits. Each option has an attribute in `arguments` and a name."""
+"""Options that are stored in a run's plan, except limits, as pairs: the attribute of `arguments`, the option's name."""
 
 
 def add_suite_verbs(verbs: Verbs) -> None:

@@ -112,7 +112,9 @@ def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
 
 
 def views_to_json(views: Views, lines: LineCounter) -> JsonMap:
-    """Return the content of the app's panes by name, as JSON data. `lines` counts the lines of the changed files.
+    """Return a mapping from the name of each pane of the app to the pane's content, as JSON data.
+
+    `lines` counts the lines of the changed files.
 
     `seq`, `at` and `kind` describe the newest event. `transcript` is a list of entries, each with its `type`.
     """

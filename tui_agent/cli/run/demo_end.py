@@ -32,7 +32,10 @@ async def undo_and_redo(session: Session, outcome: Outcome) -> None:
 
 
 async def _seq_before_turn(follower: Follower) -> int | None:
-    """Wait for the turn's end. Return the number of the last event before the turn, or None if it changed no file."""
+    """Wait for the turn's end.
+
+    Return the number of the last event before the turn, or None if the turn changed no file.
+    """
     branches, files, ended = Branches(), FilesChanged(), False
     while not ended:
         batch = await follower.next_batch()

@@ -82,7 +82,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def export_session(arguments: argparse.Namespace) -> int:
-    """Write one session to a new file, to standard output or to an object storage."""
+    """Write one session to a new file, to standard output or to object storage."""
     base = load_context(arguments)
     folder = base.store.find(arguments.id)
     require_readable(folder)
