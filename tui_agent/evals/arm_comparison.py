@@ -20,7 +20,7 @@ from tui_agent.evals.statistics import (
 from tui_agent.protocol.unicode_text import format_count
 
 Verdicts: TypeAlias = Mapping[tuple[str, int], bool]
-"""For each cell, by case and repetition: True if the cell passed."""
+"""Mapping of a cell's (case, repetition) → True if the cell passed."""
 
 
 class _StoredModel(BaseModel):
@@ -133,7 +133,8 @@ def _compare(sides: Sequence[tuple[str, Verdicts, str, Verdicts]]) -> tuple[Comp
         both = [(first[key], second[key]) for key in first if key in second]
         counts.append((len(both), both.count((True, False)), both.count((False, True))))
     p_values = [mcnemar_p_value(only_first, only_second) for _, only_first, only_second in counts]
-    # A comparison with too few discordant pairs can never be significant, so it makes no false claim more likely.
+    # A comparison with too few discordant pairs is not counted: it can never be significant, so it cannot be a false
+    # claim.
     testable = [
         index for index, (_, *discordant) in enumerate(counts) if sum(discordant) >= MIN_DISCORDANT_PAIRS
     ]

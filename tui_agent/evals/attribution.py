@@ -88,7 +88,7 @@ class Verdict:
     detail: str = ""
     instability: bool = False
     interrupted: bool = False
-    """True if the machine was lost or a provider failed for a time, so that another attempt may end in another way."""
+    """True if the machine was lost or a provider failed temporarily, so that another attempt may succeed."""
     end: TrajectoryEnd = "solved"
 
 

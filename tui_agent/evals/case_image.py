@@ -38,11 +38,14 @@ class CaseImage(Protocol):
 
     @property
     def work_dir(self) -> str:
-        """The working directory in the image that shows the workspace; empty: the workspace's own path."""
+        """The folder in the image at which the workspace is mounted; empty if it is mounted only at its own path."""
         ...
 
     def container(self, folder: Path, mounts: Mapping[Path, str]) -> Environment:
-        """Return an environment with the folder, and each of `mounts` at its path. Nothing is started yet."""
+        """Return an environment that has `folder`, and each folder in `mounts` at the path that `mounts` gives it.
+
+        Nothing is started yet.
+        """
         ...
 
 

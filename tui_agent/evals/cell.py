@@ -73,7 +73,7 @@ async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellRe
     result = await trial.run()
     changes: dict[str, Any] = {"seconds": round(time.monotonic() - started, 2)}
     if plan.static_checks:
-        trial.checker.image = None  # these programs are those of this machine
+        trial.checker.image = None  # the static checkers are programs of this machine, not of the image
         findings, notes = await run_static_checks(plan.static_checks, case, trial.checker, folder)
         changes |= {"static_checks": findings, "notes": (*result.notes, *notes)}
     return result.model_copy(update=changes)
@@ -306,7 +306,7 @@ class _Trial:
             verifier_result=results.verifier_result,
         )
         for result in (
-            *(() if is_latched else results.tests),  # those of the winner are recorded with its part
+            *(() if is_latched else results.tests),  # the winner's test results are recorded with its part
             results.verifier,
             self._score(verdict),
             SessionEnded(reason=verdict.end),

@@ -27,7 +27,7 @@ MAX_REWARD_BYTES = 65_536
 MAX_REWARD_CHARS = 40
 HARBOR_COMMAND = "bash /tests/test.sh"
 HANG_STATUS = 124
-"""Exit status, as of `timeout`, of a test command that hangs only after the agent has acted."""
+"""Exit status recorded for a test command that hangs only after the agent has acted; the same as that of `timeout`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def count_tests(output: str) -> tuple[int, int]:
 
 
 _NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: (?:line )?\d+: ([^\s:]+): .+")
-"""The shell's message about a program of the command that it could not start."""
+"""Regular expression for the shell's message that it could not start one of the command's programs."""
 _OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
 """Signals from outside a program, for example because memory ran out. A crash, such as SIGSEGV, is its own result."""
 
@@ -62,7 +62,8 @@ _OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
 async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -> tuple[TestFinished, ...]:
     """Run the case's test command in the environment's folder, once for each test path of the case.
 
-    If a command in `ended`, which ended before the agent acted, reaches its time limit, it has failed.
+    `ended` are the commands that ended by themselves before the agent acted. If one of these reaches its time limit
+    now, it has failed; any other command gives no result.
     """
     return tuple([await _run_test(command, case, env, ended) for command in case.test_commands])
 
@@ -147,10 +148,10 @@ async def run_verifier(case: Case, checked: CheckInput, env: Environment) -> Ver
 
 
 def read_reward(folder: Path) -> tuple[float, str]:
-    """Return the reward and an empty text, or 0 and why the reward cannot be used.
+    """Return the reward and an empty text; if the reward cannot be used, return 0 and the reason.
 
-    The reward is the number `reward` in `reward.json`. If that file has other numbers only, it is the lowest of them.
-    If there is no `reward.json`, it is the number in `reward.txt`.
+    The reward is the number `reward` in `reward.json`. If that file has only other numbers, the reward is the lowest of
+    them. If there is no `reward.json`, the reward is the number in `reward.txt`.
     """
     text, fault = _read_reward_file(folder / "reward.json")
     if text is None:
@@ -168,7 +169,7 @@ def read_reward(folder: Path) -> tuple[float, str]:
 
 
 def _parse_reward(file: Path) -> tuple[float, str] | None:
-    """Return the reward and an empty text, or 0 and why it cannot be used; None if the file does not exist."""
+    """Return the reward and an empty text, or 0 and the reason why it cannot be used; None if the file does not exist."""
     text, fault = _read_reward_file(file)
     if text is None:
         return None
@@ -182,7 +183,10 @@ def _parse_reward(file: Path) -> tuple[float, str] | None:
 
 
 def _read_reward_file(file: Path) -> tuple[str | None, str]:
-    """Return the content of a file and an empty text, or why it cannot be used; None if it does not exist."""
+    """Return a file's text and an empty reason; None in place of the text if the file does not exist.
+
+    If the file cannot be used, the text is empty and the reason is given.
+    """
     try:
         data = read_regular(file, MAX_REWARD_BYTES + 1, os.O_NOFOLLOW)
     except FileNotFoundError:

@@ -137,7 +137,10 @@ def _with_source_line(error: AssertionError) -> AssertionError:
 
 
 def sandboxed_environments(base: StartupContext) -> OpenEnvironment:
-    """Return a function that opens local environments with the user's sandbox, without the variables of API keys."""
+    """Return a function that opens local environments with the user's sandbox.
+
+    Their commands do not get the environment variables that hold API keys.
+    """
     hidden = base.keys.collect_secrets(profile.api_key_env for profile in base.config.models.values()).keys()
 
     def open_env(folder: Path) -> Environment:

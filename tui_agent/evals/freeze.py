@@ -97,7 +97,9 @@ class _Freezer:
         self._answers: list[ModelResponded] = []
         self._events: list[Envelope] = []
         self._edits: dict[int, dict[str, str]] = {}
-        """For each turn, the files that the user changed before it, each with the commit that has it."""
+        """For each turn, the files that the user changed before the turn, each with the commit that contains the
+        changed file.
+        """
         self._removed: dict[int, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}
         """For each path that calls changed, the case's file with the final content; empty if the path was deleted.
@@ -133,7 +135,7 @@ class _Freezer:
         self._note_edits([*turn.before, *turn.events])
         for event in turn.events:
             if event.agent == COMPACTION_AGENT:
-                continue  # a replay has room for the whole conversation
+                continue  # the replay compacts nothing, because its model has room for the whole conversation
             self._events.append(event)
             self._ends.turn = len(self._messages)
             self._ends.apply(event)
@@ -152,7 +154,9 @@ class _Freezer:
         self.case.notes.append(f"Your message during turn {number} is not sent again.")
 
     def _close_turn(self, turn: Turn) -> None:
-        """Make the replayed turn end after the same calls as the recorded turn, even if that was interrupted."""
+        """Make the replayed turn end after the same calls as the recorded turn, even if the recorded turn was
+        interrupted.
+        """
         last = self._answers[-1]
         open_calls = {
             call.call_id

@@ -143,7 +143,7 @@ class CellResult(_StoredModel):
     """The first checkpoint that passed everything, if checkpoints were evaluated."""
     winner_part: int | None = None
     static_checks: dict[str, Findings] = Field(default_factory=dict)
-    """Findings by program; programs that are not installed are missing."""
+    """`dict` of a program's name → its findings; programs that are not installed are left out."""
     metrics: dict[str, Any] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -41,7 +41,9 @@ class ArmResults:
     """Number of cells of the arm without a result."""
 
     def verdicts(self) -> dict[tuple[str, int], bool]:
-        """Return for each cell, by case and repetition, True if it passed; leave out cells whose provider failed."""
+        """Return a `dict` of a cell's (case, repetition) → True if the cell passed. Cells whose provider failed are
+        left out.
+        """
         return {
             (result.case, result.repetition): result.passed
             for result in self.results

@@ -34,7 +34,9 @@ COMMANDS: Final[dict[CheckProgram, tuple[tuple[str, ...], re.Pattern[str]]]] = {
 }
 """The command of each program, and a pattern that matches each finding once in its output."""
 EXPECTED_CODES: Final = {"pytest": (0, 1, 2, 5)}
-"""Exit codes of a program that ran; (0, 1) for programs not listed. pytest ends with 5 if it finds no tests."""
+"""Exit codes with which a program has run completely; (0, 1) for programs not listed. pytest ends with 5 if it finds no
+tests.
+"""
 
 
 async def run_static_checks(

@@ -35,7 +35,8 @@ def create_workspace(case: Case, target: Path) -> None:
 def create_check_copy(case: Case, workspace: Path, target: Path) -> None:
     """Copy the workspace to `target` and add the case's hidden tests. Raises `OSError` if that fails.
 
-    Pipes, sockets and devices, which programs of the agent may have left, are not copied. The tests replace what the agent made in their places, such as a link that leads elsewhere.
+    Pipes, sockets and devices, which programs of the agent may have left, are not copied. If the agent made something
+    at the path of a hidden test, such as a link that leads elsewhere, the test replaces it.
     """
     shutil.rmtree(target, ignore_errors=True)
     try:

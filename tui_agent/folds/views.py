@@ -66,7 +66,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
 }
-"""The event classes handled by folds that handle few. Other events are not passed to such a fold."""
+"""Names of folds that need only few classes of events, each with these classes. Such a fold gets no other events."""
 
 _USER_EVENTS: Final = (UserMessageReceived, UserSteered, UserShellStarted)
 _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(

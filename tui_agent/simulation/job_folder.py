@@ -1,6 +1,6 @@
 """The folder with the outputs of a simulation: history, task tree, result, and the workspace at the end of the run.
 
-Invariant: each file is replaced atomically, and the history after every message, so that the folder is readable even
+Invariant: each file is replaced atomically. The history is written after every message, so that it is complete even
 after a kill.
 """
 

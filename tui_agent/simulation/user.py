@@ -30,7 +30,7 @@ Record = Callable[[SimulationMessage], None]
 
 
 class UserGaveUp(ModelError):
-    """The model that plays the user failed, or gave no usable answer several times in a row."""
+    """Raised if the model that plays the user failed, or gave no usable answer several times in a row."""
 
 
 class SimulatedUser:

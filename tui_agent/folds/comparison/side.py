@@ -89,7 +89,7 @@ def list_beats(
     running: bool,
     text: Callable[[str], bytes | None] = lambda _: None,
 ) -> tuple[Beat, ...]:
-    """Return the events that have a mark or change a figure, in order. `text` is that of `Branch`.
+    """Return the events that have a mark or change a figure, in order. `text` is `Branch.text`.
 
     If there are more than `MAX_BEATS` events, an even selection is returned.
     """

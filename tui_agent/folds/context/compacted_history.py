@@ -174,7 +174,7 @@ class RemovedMessages:
     ) -> tuple[list[Message], list[UserMessage]]:
         """Restore the messages of the events `seqs`. `seq` is the event that restores them.
 
-        Returns the history in which reduced results are in full again, and quotations of summarised messages. The
+        Returns two values: the history, in which reduced results are in full again, and quotations of the summarised messages. The
         caller must append the quotations to the history.
         """
         present_seqs = {message.seq for message in history}
@@ -246,7 +246,7 @@ def _retained_seqs(messages: Sequence[Message]) -> set[int]:
 
 
 def calls_by_id(messages: Iterable[Message]) -> dict[CallId, ToolCallPart]:
-    """Return the calls in these messages by their ids."""
+    """Return a `dict` of call id → call for the calls in these messages."""
     answers = (message for message in messages if isinstance(message, AssistantMessage))
     return {call.call_id: call for answer in answers for call in _calls(answer)}
 

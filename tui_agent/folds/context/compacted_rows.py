@@ -169,7 +169,8 @@ def compacted_view(
         index = event_counts[message.seq]
         event_counts[message.seq] += 1
         is_original = message.seq in present_seqs and message.seq not in reduced
-        # A call is part of its result's row. Instructions are added to the prompt once their message is removed.
+        # These get no row: a call is shown in the row of its result, and removed instructions are added to the prompt
+        # again.
         is_instructions = isinstance(message, UserMessage) and message.origin == "instructions"
         if is_instructions or _has_only_calls(message) or (is_original and not _is_pinnable(message)):
             continue

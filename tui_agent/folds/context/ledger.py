@@ -222,7 +222,7 @@ class Ledger:
         packed = (section.tokens for section in compaction.sections if section.name == "packed_context")
         tokens = next(packed, 0)
         chars = next((share.chars for share in shares if share.section == "packed_context"), 0)
-        if chars:  # The user's words inside the summary count for another section.
+        if chars:  # The user's words inside the summary are counted in another section.
             tokens = round(tokens * sum(share.chars for share in shares) / chars)
         if tokens:
             self._present[seq] = summary, round(tokens / self._ratio)

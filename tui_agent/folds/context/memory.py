@@ -39,7 +39,7 @@ def command_fact(command: str, result: str) -> str:
 
 
 def fact_with_places(fact: str, places: Sequence[str]) -> str:
-    """Return the text of a fact about locations in the source, such as `src/app.py:10-24`."""
+    """Return the text of a fact, followed by its locations in the source, such as `src/app.py:10-24`."""
     return f"{fact} [{', '.join(places)}]"
 
 

@@ -250,7 +250,7 @@ class ContextMeter:
                 self._set_model(settings.model)
             case _:
                 return False
-        # Do not store a level that only an estimate reached.
+        # A level that only an estimate reached is not stored.
         if not isinstance(ev.payload, ContextPacked | ModelRequested):
             state.level = next_level(state.level, self._fraction())
         self._view = None
@@ -374,9 +374,8 @@ class ContextMeter:
         )
 
     def _cached_share(self) -> float:
-        """Return the share of tokens that came from the provider's cache.
-
-        Only the tokens that the newest request shares with the previous request count.
+        """Return the share of the previous request's tokens that the provider read from its cache for the newest
+        request.
         """
         usage = self._state.usage
         common = min(self._state.previous_tokens or usage.input_tokens, usage.input_tokens)
@@ -385,8 +384,8 @@ class ContextMeter:
     def _forecast(self, new: int) -> float | None:
         """Return the expected cost in USD of the next turn's first request.
 
-        It is assumed that the cache serves the same share as for the newest request. The newest answer (`new` tokens)
-        counts as not cached, and the next answer as equally long.
+        Assumptions: the cache serves the same share as for the newest request, the newest answer (`new` tokens) is not
+        in the cache, and the next answer is as long as the newest one.
         """
         model = self._state.model
         if model is None or model.input_price is None:

@@ -115,9 +115,8 @@ class History:
         return True
 
     def restore(self, seqs: Collection[int], compaction: int | None, seq: int) -> None:
-        """Restore the messages of the events `seqs`.
-
-        If `compaction` is given, restore all messages that this compaction removed instead.
+        """Restore the messages of the events `seqs` or, if `compaction` is given, all messages that this compaction
+        removed.
         """
         if compaction is not None:
             self.messages = self.removed.undo(self.messages, compaction, self.open_calls)
@@ -239,7 +238,7 @@ def _on_user_shell_finished(history: History, ev: Envelope, payload: UserShellFi
 @_HANDLERS.on(HookRan)
 def _on_hook_ran(history: History, ev: Envelope, payload: HookRan) -> None:
     pieces = tuple(_hook_pieces(payload))
-    # Context that a hook adds before compaction is for the summary.
+    # The summary, and not the history, gets the context that a hook adds before compaction.
     if pieces and payload.event != "before_compaction":
         history.add(UserMessage(content=pieces, seq=ev.seq, origin="hook"))
 

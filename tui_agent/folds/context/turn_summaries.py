@@ -177,8 +177,8 @@ def _describe_test(test: TestFinished) -> str:
 def summary_text(view: TurnSummariesView, session: str) -> str:
     """Return the summary of a session for a new session, in Markdown. Empty if there were no turns.
 
-    The newest turn is described in detail, the `RECENT_TURNS` turns before it briefly, and older turns in one line. A
-    turn that does not fit gets less detail. If the text is still too long, the oldest turns are left out.
+    The newest turn is described in detail, the `RECENT_TURNS` turns before it briefly, and each older turn in one line.
+    A turn that does not fit gets less detail. If the text is still too long, the oldest turns are left out.
     """
     if not view.turns and not view.earlier_summary:
         return ""

@@ -39,8 +39,9 @@ For a result itself, the payload is None, because it may be large.
 class _VisibleResults:
     """The tool results that models get, as of one event.
 
-    `hot` are the results in full. `cold` has for each other result the event that replaced it, True if one line
-    replaced it, and the result's agent. `summaries` are the main agent's valid summaries with their lengths.
+    `hot` maps the event of each result that models get in full to the result's agent. `cold` maps the event of each
+    other result to the event that replaced it, True if it was reduced to one line, and the result's agent. `summaries`
+    are the main agent's valid summaries with their lengths.
     """
 
     hot: dict[int, AgentId] = field(default_factory=dict)

@@ -15,9 +15,9 @@ from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.ids import CallId, JobId
 
 OUTPUT_TAIL_CHARS = 32 * 1024
-"""Number of characters that remain of a job's output when it is cut."""
+"""When a job's output is cut, this many characters at its end are kept."""
 _SLACK = 2 * OUTPUT_TAIL_CHARS
-"""Number of characters at which a job's output is cut."""
+"""A job's output is cut when it is longer than this number of characters."""
 JobState: TypeAlias = Literal["running"] | JobEnd
 
 

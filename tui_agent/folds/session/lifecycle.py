@@ -120,7 +120,7 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
     """
     draft.parts, draft.turn = max(draft.parts, payload.parts), max(draft.turn, payload.turn)
     draft.iteration = max(draft.iteration, payload.iteration)
-    # A fork's budgets begin anew, so what it used can be less than what the session it comes from had used.
+    # A fork's budgets begin at zero, so a fork can have used less than its parent session.
     draft.undone_cost_usd += max(0.0, payload.used.cost_usd - draft.used.cost_usd)
     draft.delegate_count, draft.used = max(draft.delegate_count, payload.agents), payload.used
     draft.run_id, draft.clean, draft.pending_prompt = payload.run_id or draft.run_id, False, None

@@ -12,7 +12,7 @@ from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
 
 PROGRAM_ENDED: Final = "The program ended in this turn."
 SUMMARIES: Final[dict[ToolStatus, str]] = {"interrupted": "stopped", "lost": "lost"}
-"""The summary shown on the screen by the status of an unfinished call."""
+"""`dict` of the status of an unfinished call → the summary that the screen shows."""
 
 
 def unfinished_status(call: OpenCall, *, crashed: bool) -> ToolStatus:

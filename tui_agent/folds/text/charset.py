@@ -9,7 +9,9 @@ from typing import Final
 from tui_agent.fast_dataclass import dataclass
 
 SNIFF_BYTES: Final = 8192
-"""Content with a NUL in this many first bytes, and without a byte order mark, is binary."""
+"""Number of bytes at the start of a file that are searched for a NUL. A file with a NUL there is binary, unless it
+begins with a byte order mark.
+"""
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),

@@ -17,8 +17,8 @@ _PIECE = re.compile(
 )
 """Matches the pieces of an identifier that are compared separately.
 
-Words like i18n, k8s or 2fa stay one piece, because their letters alone mean nothing. URLs and IPv4 stay one piece,
-because there is no split before the last capital.
+Words like i18n, k8s or 2fa stay one piece, because their letters alone mean nothing. The words `URLs` and `IPv4` stay
+one piece, because there is no split before the last capital.
 """
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])")
 """Like `_PIECE` for words that have only ASCII letters, but faster."""
@@ -36,7 +36,9 @@ MIN_GENERATED_CHARS = 20
 MIN_GENERATED_DIGITS = 3
 """Minimum number of digits in a run of letters and digits that looks generated."""
 MAX_CHARS_PER_CHANGE = 4
-"""Maximum average number of characters between changes of the kind of character in a generated run."""
+"""A run looks generated only if its kind of character (lower case, capital, digit) changes at least once in this many
+characters on average.
+"""
 _LONG_RUN = re.compile(rf"[A-Za-z0-9]{{{MIN_GENERATED_CHARS},}}")
 _KIND_CHANGE = re.compile(r"(?<=[a-z0-9])[A-Z]|(?<=[A-Za-z])[0-9]|(?<=[0-9])[a-z]")
 _DOUBLED_CONSONANT = re.compile(r"(?<=..)([bdfgmnprt])\1$")

@@ -40,7 +40,7 @@ _COUNTED_KINDS = {
     "memory_updates": "memory.updated",
     "repomap_uses": "repomap.used",
 }
-"""Figures that only count events of one kind: the kind of event by the name of the figure."""
+"""`dict` of figure → kind of event, for the figures that only count the events of one kind."""
 _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_limit", "cost_limit"))
 
 
@@ -150,7 +150,7 @@ class Metrics:
         self._targets: set[str] = set()
         self._files = ModifiedFiles()
         self.command_edits: dict[CallId, list[tuple[str, float]]] = {}
-        """(path, time) of each file that a running command changed, by the call's id."""
+        """`dict` of the id of a running call → (path, time) of each file that the call's command changed."""
         self._observations = VisibleResults()
         self._view: MetricsView | None = None
 

@@ -69,7 +69,7 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
     "lost": "lost",
 }
 _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
-"""The kinds of a command's end for which the chat shows how long the command ran."""
+"""If a command ended in one of these ways, the chat shows how long the command ran."""
 MAX_NAMED_CHARS: Final = 40
 """Maximum characters shown of a message that identifies a turn."""
 _HEAD_MOVES = {

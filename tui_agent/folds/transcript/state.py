@@ -30,7 +30,7 @@ from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
 """The fields of `EntryBase`, in order."""
 Stream: TypeAlias = dict[int, int]
-"""Indexes of the entries that show the streamed parts of a request, by the number of the part."""
+"""`dict` of the number of a streamed part of a request → the index of the entry that shows the part."""
 
 
 class TurnSums:
@@ -88,7 +88,9 @@ class Draft:
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
         self.jobs: dict[JobId, tuple[str, int | None]] = {}
-        """The command of each running background job, and the index of the entry for the call that started the job."""
+        """`dict` of the id of a running job → its command, and the index of the entry for the call that started the
+        job.
+        """
         self.shell: int | None = None
         """The index of the notice about the user's own running command."""
         self.is_redo = False

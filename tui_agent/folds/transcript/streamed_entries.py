@@ -12,9 +12,9 @@ from tui_agent.folds.transcript.packed_entries import PackedEntries
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 
 OUTPUT_TAIL_CHARS = 16 * 1024
-"""Number of characters that remain of a running tool's output when it is cut."""
+"""When a running tool's output is cut, this many characters at its end are kept."""
 _SLACK = 4 * OUTPUT_TAIL_CHARS
-"""Number of characters at which a running tool's output is cut."""
+"""A running tool's output is cut when it is longer than this number of characters."""
 
 
 @dataclass(slots=True)
