@@ -37,7 +37,7 @@ class EditFileArgs(api.FrozenModel):
 class EditFile(api.BaseTool):
     """Tool that replaces text which occurs exactly once in a file.
 
-    With `replace_all`, it replaces every occurrence; the file must then have been read in its present state.
+    With `replace_all`, it replaces every occurrence, but only if the file was read and has not changed since.
     """
 
     def __init__(self) -> None:

@@ -83,7 +83,7 @@ class LanguageServer:
         return bool(self._loading)
 
     def uri(self, path: str) -> str:
-        """Return the URI of a file, given relative to the workspace or absolute."""
+        """Return the URI of a file. `path` is absolute or relative to the workspace."""
         return Path(self._root, path).as_uri()
 
     def _folders(self) -> list[dict[str, str]]:
@@ -224,7 +224,7 @@ class LanguageServer:
 
 @asynccontextmanager
 async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIterator[LanguageServer]:
-    """Yield the server of a started process, ready for questions; end it with the context.
+    """Yield the server of a started process, ready for questions. The server is ended when the `with` block ends.
 
     Raises `ToolError` if the server does not get ready.
     """

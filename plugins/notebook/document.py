@@ -99,7 +99,7 @@ class Notebook:
         raise api.ToolError(f"There is no cell {name!r} in {self.path}; it has {count}, from 0.")
 
     def with_source(self, cell: Cell, source: str, kind: str) -> bytes:
-        """Return the file's bytes with a new source for a cell, whose outputs are removed."""
+        """Return the file's bytes with a new source for a cell, and without the cell's outputs."""
         if kind != cell.kind:
             name = cell.value.get("id")
             new = self._new_cell(source, kind, name if isinstance(name, str) else "")

@@ -28,7 +28,7 @@ class Query:
 
 @dataclass
 class SearchResult:
-    """The numbers of the matching lines by path.
+    """The result of a text search. `lines` maps each path to the numbers of the matching lines.
 
     If `incomplete` is set, the search stopped early, for the reasons in `notes`.
     """

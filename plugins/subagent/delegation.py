@@ -112,7 +112,9 @@ class DelegateReadonly(DelegationTool):
 
 
 async def _count_lines(evidence: Sequence[Evidence], env: api.Environment) -> dict[str, int]:
-    """Return the number of lines of each file that the evidence names and that exists; `sys.maxsize` if unreadable."""
+    """Return the number of lines of each file that the evidence names and that exists; `sys.maxsize` for a file that
+    cannot be read.
+    """
     lengths: dict[str, int] = {}
     for path in {place.path for place in evidence}:
         with suppress(api.EnvironmentFault, ValueError):

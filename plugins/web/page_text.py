@@ -36,7 +36,7 @@ LEFT_OUT = (
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """A page's title and text; `is_markdown` if the text was made from HTML."""
+    """A page's title and text; `is_markdown` is True if the text was made from HTML."""
 
     title: str
     text: str

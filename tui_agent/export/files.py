@@ -1,4 +1,4 @@
-"""Export formats by name, and the functions and file endings of each."""
+"""Export formats by name: the function that exports to each format, and the ending of its files."""
 
 import json
 from functools import partial

@@ -45,7 +45,7 @@ _ESCAPED_CHAR = re.compile(r"\\([!-/:-@\[-`{-~])")
 _CONTROL_CHARS = re.compile(r"[\x00-\x20\x7f]")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 _UNDERLINE = re.compile(r" {0,3}(=|-)\1*[ \t]*")
-"""Regular expression for the line under a heading, in the form without `#`."""
+"""Regular expression for a line of `=` or `-` that makes the line above it a heading."""
 _NO_PARAGRAPH = re.compile(r"\s*$| {4}|\t| {0,3}(?:#{1,6}\s|>|[-+*]\s|\d{1,9}[.)]\s|`{3}|~{3})")
 """Regular expression for the start of a line that an underline does not turn into a heading."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

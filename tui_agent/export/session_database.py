@@ -48,7 +48,7 @@ class QueryResult:
 
 
 class DatabaseBusy(StoreUnusable):
-    """Another program uses the database and did not finish in time."""
+    """Raised if another program uses the database and did not finish in time."""
 
 
 class SessionDatabase:
@@ -90,7 +90,7 @@ class SessionDatabase:
 
     def _require_query(self, sql: str) -> None:
         allowed = {self._duckdb.StatementType.SELECT, self._duckdb.StatementType.EXPLAIN}
-        allowed.add(self._duckdb.StatementType.MULTI)  # PIVOT
+        allowed.add(self._duckdb.StatementType.MULTI)  # the type that DuckDB reports for PIVOT
         try:
             statements = self._duckdb.extract_statements(sql)
         except self._duckdb.Error as fault:

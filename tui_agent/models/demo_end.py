@@ -23,7 +23,7 @@ _REFUSAL_STARTS = (
     "The user stopped",
     "Not run: ",
 )
-"""Starts of results of calls that a person or a policy stopped."""
+"""Beginnings of tool results. A result with one of them is that of a call that a person or a policy stopped."""
 _DELEGATE_TOOL = "spawn_subtask"
 """The tool whose failed subtasks are treated as stopped or refused."""
 

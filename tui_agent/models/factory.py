@@ -42,7 +42,9 @@ _MODULES = {
     "openai-responses": ("tui_agent.models.responses", "ResponsesClient"),
     "litellm": ("tui_agent.models.litellm_client", "LiteLLMClient"),
 }
-"""Clients that are slow to import, and are therefore imported when one is created."""
+"""Client names, each with its module and class. The modules are slow to import, so a module is imported with its first
+client.
+"""
 _SCRIPTED_CLIENT = ("tui_agent.models.scripted", "ScriptedClient")
 """The client for scripts. It is imported only when needed, because the import of YAML takes 16 ms."""
 
@@ -135,7 +137,7 @@ class ModelFactory:
         return make_client(endpoint, self._clock)
 
     def no_model(self, fault: str = "") -> ModelInfo:
-        """Return the description that stands for no model. `fault` is the reason; empty if no model was requested."""
+        """Return the `ModelInfo` of a session without a model. `fault` is the reason; empty if no model was requested."""
         return ModelInfo(profile=NO_MODEL, provider=NO_MODEL, model="", fault=fault)
 
     def usable_models(self) -> list[ModelInfo]:

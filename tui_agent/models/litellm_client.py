@@ -116,9 +116,8 @@ class LiteLLMClient:
 def load() -> Any:
     """Import litellm quietly; the first time takes two to three seconds, so call it in a thread."""
     os.environ.update(BEFORE_IMPORT)
-    warnings.filterwarnings(
-        "ignore", message="Item .* on TypedDict class", category=UserWarning
-    )  # its own types
+    # The warning is about litellm's own types.
+    warnings.filterwarnings("ignore", message="Item .* on TypedDict class", category=UserWarning)
     collecting = gc.isenabled()
     gc.disable()  # a garbage collection during this import would block the event loop for a third of a second
     try:

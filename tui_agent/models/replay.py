@@ -108,7 +108,7 @@ def chunks_of(answer: ModelResponded) -> Iterator[ModelChunk]:
 
 
 def read_recording(records: Sequence[Record], blobs: BlobReader) -> RecordedAnswers:
-    """Return all answers on the current branch of a log, by agent."""
+    """Return all answers on the current branch of a log: the main agent's, and each delegate's by the delegate's task."""
     tasks: dict[str, Sequence[ModelResponded]] = {}
     for record in current_branch(records):
         if isinstance(record, Envelope) and isinstance(record.payload, AgentSpawned):

@@ -204,7 +204,7 @@ def _same_folder_in(workspace: Path, top: Path, dest: Path) -> Path:
 def _overlay(files: Path, target: Path, tracked: Sequence[str]) -> None:
     for name in tracked:
         path = target / name
-        # A folder belongs to a submodule that is not checked out.
+        # A folder at the path of a tracked file is a submodule that is not checked out.
         is_folder = path.is_dir() and not path.is_symlink()
         if not is_folder and not os.path.lexists(files / name) and path.lstat().st_size <= MAX_FILE_BYTES:
             path.unlink()

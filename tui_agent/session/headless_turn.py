@@ -44,7 +44,7 @@ LIMITS: dict[str, TrajectoryEnd] = {
     "time_limit": "timeout",
     "interrupted": "interrupted",
 }
-"""The end of a trajectory, by the reason of a turn's end that the agent did not choose."""
+"""Reasons for which a turn ends without the agent's choice, each with the end that a trajectory records for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class RecordedResults:
     def __init__(self, records: Sequence[Record]) -> None:
         self._results: dict[CallId, ToolResult] = {}
         self._before: dict[CallId, set[_Edge]] = {}
-        """The starts and ends of other calls that were recorded while a call ran, by the id of the call."""
+        """`dict` of call id → the starts and ends of other calls that were recorded while that call ran."""
         self._seen_edges: set[_Edge] = set()
         self._changed = anyio.Event()
         self._called: list[ToolCalled] = []

@@ -185,7 +185,7 @@ def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> fl
 
 
 def partial_texts(history: Sequence[Record]) -> dict[str, str]:
-    """Return the text received so far of every unfinished request, by request id."""
+    """Return a `dict` of request id → the text received so far, for every unfinished request."""
     pieces: dict[str, list[str]] = {}
     for record in history:
         if not isinstance(record, Envelope):

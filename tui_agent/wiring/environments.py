@@ -62,7 +62,7 @@ class Environments:
     async def start(self) -> None:
         """Start the environment for commands.
 
-        Raises `ConfigError` if the environment cannot start, `EnvironmentFault` if it may start another time.
+        Raises `ConfigError` if the environment cannot start, `EnvironmentFault` if another attempt may succeed.
         """
         try:
             await self.active.start()

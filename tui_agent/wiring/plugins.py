@@ -73,7 +73,9 @@ def build_tool_registry(
     more: Iterable[tuple[str, Tool[Any]]] = (),
     ablation: Ablation | None = None,
 ) -> tuple[ToolRegistry, list[PluginFailed]]:
-    """Return a registry with the plugins' tools and `more` of MCP servers, and an event for each refused tool."""
+    """Return a registry with the plugins' tools and the tools in `more` (from MCP servers), and an event for each
+    refused tool.
+    """
     registry = ToolRegistry()
     failed = []
     offers: list[tuple[str, Tool[Any]]] = [(offered.owner, offered.tool) for offered in loaded.tools]

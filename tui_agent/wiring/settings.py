@@ -21,7 +21,7 @@ def build_settings(base: StartupContext, models: ModelFactory) -> SessionSetting
     config = base.config
     model = models.no_model()
     if config.agent in PROGRAMS:
-        # The configured model is that of other agents; without -m, the program uses its own.
+        # The configured model is for other agents. Without -m, an agent that is a program uses its own model.
         name = base.options.model or ""
         shown = name or "its own model"
         model = ModelInfo(profile=name, provider=config.agent, model=shown, effort=config.reasoning_effort)

@@ -34,7 +34,7 @@ def element(tag: str, *children: Child, **attributes: str | float | bool | None)
 
 
 def join(*children: Child, between: str = "") -> SafeHtml:
-    """Join children of an HTML element. They are escaped unless they are `SafeHtml`."""
+    """Join children of an HTML element, with `between` between them. Children are escaped unless they are `SafeHtml`."""
     return SafeHtml(
         between.join(child if isinstance(child, SafeHtml) else escape(child) for child in children if child)
     )

@@ -32,7 +32,7 @@ _SCHEMA: Final = "schema"
 
 
 class DamagedParquet(UsageError):
-    """A parquet file cannot be read, for example because it was cut short."""
+    """Raised if a parquet file cannot be read, for example because it was cut short."""
 
 
 def write_trace(trace: AgentTrace, dest: Path) -> None:

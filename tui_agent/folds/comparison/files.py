@@ -64,8 +64,9 @@ def compare_contents(
 class LineCounter:
     """Counts the lines that a file gained and lost from its first to its newest content, as `/diff` does.
 
-    A pair of contents is compared only if the file changed more than once, and only once. If a content is not stored,
-    the sums of the changes are used. `text` returns the stored content with a given SHA-256.
+    If a file changed only once, the counts of that change are returned. Otherwise its first and newest content are
+    compared; the result for each pair of contents is cached. If a content is not stored, the sums of the changes are
+    used. `text` returns the stored content with a given SHA-256.
     """
 
     def __init__(self, text: Callable[[str], bytes | None]) -> None:
