@@ -121,7 +121,6 @@ def _value_cases(places: list[Place], line: Callable[[Sequence[str]], str]) -> s
 
 
 def bash_script(places: list[Place]) -> str:
-    """Return the completion script for bash."""
     cases = "\n".join(
         f'    "{f" {place.path}" if place.path else ""}") words="{" ".join(entry.word for entry in place.entries)}" ;;'
         for place in places
@@ -146,7 +145,6 @@ complete -o default -F _tui_agent tui-agent"""
 
 
 def zsh_script(places: list[Place]) -> str:
-    """Return the completion script for zsh."""
 
     def format_entry(entry: Entry) -> str:
         text = f"{entry.word}:{entry.help}" if entry.help else entry.word
@@ -181,7 +179,6 @@ if [[ "$funcstack[1]" == "_tui-agent" ]]; then _tui_agent "$@"; else compdef _tu
 
 
 def fish_script(places: list[Place]) -> str:
-    """Return the completion script for fish."""
 
     def quote(text: str) -> str:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -104,7 +104,6 @@ def list_plugins(arguments: argparse.Namespace) -> int:
 
 
 def as_json(plugin: FoundPlugin, state: str, fault: str) -> dict[str, object]:
-    """Return a plugin as a JSON object."""
     return {
         "name": plugin.name,
         "state": state,

@@ -52,7 +52,6 @@ def _background_name(theme: ThemeFile) -> str:
 
 
 def as_json(theme: ThemeFile, chosen: str) -> dict[str, object]:
-    """Return a theme as a JSON object."""
     return {
         "name": theme.name,
         "dark": theme.dark,

@@ -34,8 +34,8 @@ _SHELL = re.compile(r"!`([^`\n]+)`")
 class CommandFile:
     """A slash command that a Markdown file describes: its text is the message to the agent.
 
-    In the text, `$ARGUMENTS` and `$1` to `$9` stand for what the user typed. `@path` mentions a file. A command in ``
-    !`…` `` is run first.
+    In the text, `$ARGUMENTS` and `$1` to `$9` are replaced by what the user typed after the command. `@path` mentions a
+    file. A command in `` !`…` `` is run first.
     """
 
     offer: OfferedCommand

@@ -31,7 +31,10 @@ def read_small(path: Path) -> str | None:
 
 
 def decode_text(content: bytes, path: Path) -> str:
-    """Decode the bytes of a configuration file. Raises `ConfigError` if they are too many or not UTF-8."""
+    """Decode the bytes of a configuration file.
+
+    Raises `ConfigError` if there are too many bytes, or if they are not UTF-8.
+    """
     if len(content) > MAX_BYTES:
         raise ConfigError(f"{path} is larger than {format_bytes(MAX_BYTES)}.", hint="Make the file smaller.")
     try:

@@ -25,7 +25,7 @@ Source: TypeAlias = Literal["bundled", "user", "project", "entry_point", "option
 ENTRY_POINTS = "tui_agent.plugins"
 MANIFEST = "plugin.toml"
 FOLDS = "folds.py"
-"""The module with a plugin's panes and the folds that they show."""
+"""Name of the file with a plugin's panes, and with the folds that the panes show."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _KNOWN = frozenset({"name", "version", "api", "description", "enabled", "themes", "panes"})
 
@@ -53,12 +53,15 @@ class PluginPlaces:
     config: "Config | None" = None
     """The configuration with the settings of the plugins; None in a check."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """The user's keys, by the names of their variables."""
+    """Mapping from the name of a variable, such as `ACME_API_KEY`, to the user's key."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPlugin:
-    """A plugin that was found but not imported. `path` is its folder or file; `entry` is its module if it is installed."""
+    """A plugin that was found but not imported.
+
+    `path` is its folder or file; `entry` is its module if it is part of an installed package.
+    """
 
     name: str
     source: Source

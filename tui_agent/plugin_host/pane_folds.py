@@ -49,7 +49,10 @@ def plugin_errors_named(folder: Path, occasion: str = "") -> Iterator[None]:
 
 
 def load_panes(plugin: str, folder: Path) -> dict[str, FunctionPane]:
-    """Import the plugin's `folds.py` and return its panes by name. Raises `PluginError` if the import fails."""
+    """Import the plugin's `folds.py` and return a mapping from name to pane.
+
+    Raises `PluginError` if the import fails.
+    """
     with plugin_errors_named(folder):
         module = import_folds(plugin, folder)
     return {name: item for name, item in vars(module).items() if isinstance(item, FunctionPane)}

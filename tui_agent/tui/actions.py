@@ -30,9 +30,9 @@ for everything that scrolls by pages, and `field` for every input field opened o
 class Action(NamedTuple):
     """An action of the user.
 
-    `keys` are Textual key names. `footer` is the word for the action in the footer, and `rank` is its order there (0: not
-    shown). An action with `ground` set changes what a running turn relies on, so it is refused until the turn ends. In
-    `args`, words in capitals stand for values that the user types.
+    `keys` are Textual key names. `footer` is the word for the action in the footer, and `rank` is its order there (0:
+    not shown). An action with `ground` set changes something that a running turn relies on, so it is refused until the
+    turn ends. In `args`, words in capitals stand for values that the user types.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Action(NamedTuple):
     aliases: tuple[str, ...] = ()
     """Other words that can be typed, such as `/exit`.
 
-    An alias may contain an argument: `/plan plan` means that the word `/plan` stands for the argument `plan`.
+    An alias may contain an argument: `/plan plan` of `/policy` means that `/plan` is short for `/policy plan`.
     """
     synonyms: str = ""
     """More words by which F1 and the palette find the action."""

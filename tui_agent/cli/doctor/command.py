@@ -381,7 +381,10 @@ CHECKS: dict[str, Callable[[StartupContext], CheckResult]] = {
 
 
 async def probe_limits() -> ProcessControl | None:
-    """Start a command that does nothing. Return the process limits that applied to it, or None if it could not start."""
+    """Start a command that does nothing.
+
+    Return the process limits that applied to it, or None if the command could not start.
+    """
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
         env = LocalEnvironment(Path(folder))
         try:

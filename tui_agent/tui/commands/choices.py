@@ -233,9 +233,9 @@ def choose_theme(context: AppContext, argument: str) -> None:
 
 
 def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
-    """Return the name of a theme if `word` is `dark` or `light`; otherwise an empty string.
+    """Return the name of a dark theme for the word `dark` and of a light one for `light`; empty for any other word.
 
-    If the default theme has this brightness, return its name.
+    If the default theme has this brightness, return the default theme's name.
     """
     wanted = {"dark": True, "light": False}.get(word)
     names = [name for name in (DEFAULT_THEME, *themes) if name in themes and themes[name].dark is wanted]

@@ -1,4 +1,4 @@
-"""The function (handler) that runs each action in the registry, by the action's name.
+"""Mapping from the name of each action in the registry to the function (handler) that runs the action.
 
 Invariant: a handler reads views, and submits commands or opens a sheet or screen; rules about sessions are in the
 engine. A test checks that the names match the registry.

@@ -81,7 +81,7 @@ def list_commands(context: AppContext, argument: str) -> None:
 def write_guide(context: AppContext, argument: str) -> None:
     """Create a first AGENTS.md.
 
-    If a model is set, the model writes the file; otherwise it is made from the repository's files.
+    If a model is set, the model writes the file; otherwise the file is made from the repository's files.
     """
     if context.has_model:
         context.submit(SubmitPrompt(text=GUIDE))

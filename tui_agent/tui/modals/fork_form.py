@@ -101,7 +101,6 @@ class ForkDraft:
         return {value: value for value in values.get(self.change, ())} if line == "value" else {}
 
     def current_value(self, line: str) -> str:
-        """Return the current value of a line of the form."""
         return {"change": self.change, "workplace": self.workplace}.get(line) or self.value
 
     def turn(self, line: str, direction: int) -> None:

@@ -23,7 +23,6 @@ _BY_IMPORTANCE: Final[tuple[AnyMark, ...]] = ("error", "denied", "you", "compact
 
 
 def mark_symbol(mark: AnyMark, symbols: Symbols) -> str:
-    """Return the symbol of a mark."""
     signs: dict[AnyMark, str] = {
         "you": symbols.bar,
         "files": symbols.files,

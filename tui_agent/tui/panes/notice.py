@@ -1,7 +1,7 @@
 """A notice above the prompt: the reason for a refusal, or the result of an action.
 
-Invariant: the notice covers other widgets without moving them. It is wrapped; if it is cut off, it names the key that
-shows the full text.
+Invariant: the notice covers other widgets without moving them. A long notice is wrapped; a notice that is cut off names
+the key that shows the full text.
 """
 
 from typing import Final, Literal, TypeAlias

@@ -63,7 +63,7 @@ class PaneState:
     asked_seq: int = -2
     """The event for which the pane was last requested; -2 before the first request."""
     progress: int = -1
-    """The event that the pane's fold has reached, while it reads a long log."""
+    """The event that the pane's fold has reached, while the fold reads a long log."""
     fault: str = ""
     is_stopped: bool = False
     drawn: tuple[object, list[Strip]] | None = None

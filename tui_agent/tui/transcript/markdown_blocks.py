@@ -105,7 +105,6 @@ def ends_with(piece: OpenPiece, line: str) -> bool:
 
 
 def closes_fence(piece: OpenPiece, line: str) -> bool:
-    """Return True if the line is the closing line of a fence."""
     bare = line.strip()
     near = len(line) - len(line.lstrip(" ")) <= 3
     return near and len(bare) >= len(piece.marker) and not bare.strip(piece.marker[0])

@@ -64,7 +64,9 @@ class SessionsPage(SearchPage[Line]):
         self._status = "Reading the sessions …"
         """A text that is shown while the list is empty, unless a search made it empty."""
         self._previews: dict[str, tuple[float, Preview]] = {}
-        """Previews by session id, each with the time of the session's last change when it was read."""
+        """Mapping from session id to (time of the session's last change, preview), both as of when the preview was
+        read.
+        """
         self._count = 0
 
     def on_mount(self) -> None:
