@@ -33,9 +33,8 @@ from tui_agent.tui.panes.status import Status, StatusView
 from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.terminal.keyboard import BackgroundReported, KeyboardDriver
 from tui_agent.tui.terminal.terminal import Terminal, edit_text
-from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.startup import FirstLook, find_plugin_themes, first_look, named_theme
-from tui_agent.tui.theme.theme import DEFAULT_THEME, LIGHT_THEME, textual_theme
+from tui_agent.tui.theme.theme import DEFAULT_THEME, LIGHT_THEME, Looks, Palette, textual_theme
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyMap, KeyScreen
 from tui_agent.tui.widgets.line_pane import Intent

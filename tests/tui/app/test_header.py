@@ -15,9 +15,9 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.tui.layout import shape
 from tui_agent.tui.panes.header import Header
-from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.startup import named_theme
 from tui_agent.tui.theme.symbols import UNICODE
+from tui_agent.tui.theme.theme import Looks, Palette
 
 
 def in_folder(workspace: Path) -> FakeSession:

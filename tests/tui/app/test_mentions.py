@@ -9,8 +9,8 @@ from tests.tui.app.driving import golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.mentions import Mention
+from tui_agent.tui.prompt.files import Symbol
 from tui_agent.tui.prompt.symbol_search import search_git, search_index
-from tui_agent.tui.prompt.symbols import Symbol
 
 SAID = "Compare @src/app.py with @src/, @Cart, @.env and @old.py."
 NAMED = (

@@ -21,9 +21,8 @@ from tui_agent.protocol.display import (
     TreeBlock,
     TreeNode,
 )
-from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.symbols import ASCII, UNICODE, Symbols
-from tui_agent.tui.theme.theme import bundled_folder, load_theme
+from tui_agent.tui.theme.theme import Palette, bundled_folder, load_theme
 from tui_agent.tui.transcript.draw import DisplayState, draw, is_open
 from tui_agent.tui.transcript.rows import Row, width_of
 from tui_agent.tui.transcript.style import Look

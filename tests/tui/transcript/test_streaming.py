@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from tests.stubs.examples import example_count
 from tui_agent.tui.text import clean
-from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.symbols import UNICODE
-from tui_agent.tui.theme.theme import bundled_folder, load_theme
+from tui_agent.tui.theme.theme import Palette, bundled_folder, load_theme
 from tui_agent.tui.transcript.markdown import Place
 from tui_agent.tui.transcript.markdown_stream import MarkdownStream
 from tui_agent.tui.transcript.rows import Row, width_of

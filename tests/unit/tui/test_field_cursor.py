@@ -5,10 +5,9 @@ from typing import SupportsIndex
 import pytest
 
 from tui_agent.tui.text import width
-from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.startup import named_theme
 from tui_agent.tui.theme.symbols import UNICODE
-from tui_agent.tui.theme.theme import ColourMode, Role
+from tui_agent.tui.theme.theme import ColourMode, Looks, Palette, Role
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Pen
 

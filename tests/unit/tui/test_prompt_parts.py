@@ -21,10 +21,9 @@ from tui_agent.tui.prompt.completion import (
     match,
     token_at,
 )
-from tui_agent.tui.prompt.files import PathIndex, list_files
+from tui_agent.tui.prompt.files import PathIndex, Symbol, list_files
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.symbol_search import find_definitions
-from tui_agent.tui.prompt.symbols import Symbol
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from rich.color import Color, ColorSystem
 
 from tui_agent.errors import ConfigError
 from tui_agent.tui.theme import theme
-from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.symbols import ASCII, UNICODE, choose_symbols
+from tui_agent.tui.theme.theme import Palette
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from tui_agent.tui.actions import Scope
 from tui_agent.tui.modals.approval_body import ApprovalBody
 from tui_agent.tui.modals.block_rows import ReadLong
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.sheet import Sheet
 

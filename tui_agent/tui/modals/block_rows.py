@@ -27,8 +27,7 @@ from tui_agent.protocol.display import (
 )
 from tui_agent.tui.modals.exact_command import command_rows, mark_trailing_blanks
 from tui_agent.tui.text import clean, clean_line
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.transcript.blocks import tree_lines
 from tui_agent.tui.transcript.diff import diff_rows, parse_diff
 from tui_agent.tui.transcript.rows import strip_of

@@ -11,7 +11,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.links import address_of
 from tui_agent.tui.main_screen import SessionApp
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.rows import Part
 from tui_agent.tui.widgets.sheet import Sheet
 

@@ -15,7 +15,7 @@ from textual.strip import Strip
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.unicode_text import reveal_invisible
 from tui_agent.tui.text import take
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.rows import Part, Pen
 
 NARROW: Final = 36

@@ -15,8 +15,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.modals.fork_request import Change, ForkPoint, ForkRequest, Workplace, Workplaces
 from tui_agent.tui.text import clean, clean_line
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.form import Form
 from tui_agent.tui.widgets.rows import Pen, cells, wrap

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import Action, KeyHint, Scope, key_name
 from tui_agent.tui.terminal.keyboard import sent_bytes
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.keymap import normalize_key
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -65,9 +65,6 @@ class KeyCapture(Sheet[list[str]]):
         rows += self.text_rows(width, self.result.fault, "error") if self.result.fault else []
         rows += self.text_rows(width, self.result.note, "warning") if self.result.note else []
         return rows
-
-    def foot(self, width: int) -> list[Strip]:
-        return self.keys_rows(width)
 
     def key_hints(self) -> Sequence[KeyHint]:
         names = ["key_leave"] if not self.can_save else ["key_save", "key_leave"]

@@ -16,8 +16,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.prompt.completion import match
 from tui_agent.tui.text import clean_line, fit, fit_path, width
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Part, Pen, cut_parts, wrap
 from tui_agent.tui.widgets.rows import cells as cells_of
@@ -332,9 +331,6 @@ class Picker(ChoiceSheet[str | None]):
             parts.append(pen.part(hit.group(), "accent", bold=bold, underline=True))
             end = hit.end()
         return [*parts, pen.part(text[end:], role, bold=bold)]
-
-    def foot(self, width: int) -> list[Strip]:
-        return self.keys_rows(width)
 
     def key_hints(self) -> Sequence[KeyHint]:
         words = {"list_close": "clear"} if self.field.text else {}

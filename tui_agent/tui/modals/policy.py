@@ -15,8 +15,7 @@ from tui_agent.folds.views import ViewName
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.panes.policy import COLUMNS, GRID, policy_role
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.rows import Pen, wrap
 from tui_agent.tui.widgets.sheet import ChoiceSheet
 
@@ -120,9 +119,6 @@ class PolicySheet(ChoiceSheet[None]):
         rows += [*self.text_rows(width, _LIMITS_OF_BYPASS, "t3"), gap, *self._sandbox_rows(width), gap]
         rows += self._session_rules(width, len(rows))
         return [*rows, gap, *self._file_rule_rows(width, len(rows) + 1)]
-
-    def foot(self, width: int) -> list[Strip]:
-        return self.keys_rows(width)
 
     def key_hints(self) -> Sequence[KeyHint]:
         chosen = self.choices[self.chosen]

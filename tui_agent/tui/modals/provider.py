@@ -16,7 +16,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.panes.model_discovery import vendor_title
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.form import Form
 from tui_agent.tui.widgets.rows import Pen

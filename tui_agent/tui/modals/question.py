@@ -14,7 +14,7 @@ from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.text import clean
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import wrap

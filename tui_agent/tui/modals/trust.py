@@ -16,8 +16,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.modals.viewer import Viewer
 from tui_agent.tui.text import clean, reveal_line, width
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import cells, wrap
 from tui_agent.tui.widgets.sheet import ChoiceSheet

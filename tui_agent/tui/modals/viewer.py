@@ -9,8 +9,7 @@ from textual.strip import Strip
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.panes.notice import Notice
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.sheet import Sheet
 
@@ -69,9 +68,6 @@ class Viewer(Sheet[None]):
         if self._empty and not facts.rows:
             facts.text(self._empty, "t3")
         return facts.rows
-
-    def foot(self, width: int) -> list[Strip]:
-        return self.keys_rows(width)
 
     def key_hints(self) -> Sequence[KeyHint]:
         names = (*self.extra, "view_scroll", *(["view_copy"] if self.plain else []), "view_close")

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.style import Style
 
-from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.symbols import Symbols
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Palette, Role
 from tui_agent.tui.widgets.rows import Part
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.plugin_feed import PaneFeed, PaneState
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.rows import Pen, wrap
 
 TESTS_PANE: Final = "tests"

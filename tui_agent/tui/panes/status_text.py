@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from tui_agent.folds.session.view import COMPACTING_REASON, HOOKS_REASON, PROMPT_HOOKS_REASON, SERVERS_REASON
 from tui_agent.protocol.settings import PAUSE_PENDING
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.panes.spans import MAX_NAME_LENGTH, fault_words, short_target
 from tui_agent.tui.panes.status import Mood, StatusView
+from tui_agent.tui.panes.trace import MAX_NAME_LENGTH, fault_words, short_target
 from tui_agent.tui.text import clean_line, reveal_line
 
 if TYPE_CHECKING:

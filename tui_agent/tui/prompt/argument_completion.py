@@ -9,7 +9,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_agent.tui.prompt.completion import Token
-from tui_agent.tui.prompt.symbols import PAUSE_S
+from tui_agent.tui.prompt.files import PAUSE_S
 from tui_agent.tui.text import clean_line
 
 

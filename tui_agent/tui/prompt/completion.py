@@ -9,8 +9,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from tui_agent.tui.actions import TYPED, Action
 from tui_agent.tui.panes.policy import DESCRIPTIONS
-from tui_agent.tui.prompt.files import PathIndex, name_of
-from tui_agent.tui.prompt.symbols import Symbol
+from tui_agent.tui.prompt.files import PathIndex, Symbol, name_of
 
 MAX_FILES_BEFORE_SYMBOLS = 5
 """Maximum number of files listed before the symbols.

@@ -23,7 +23,7 @@ from tui_agent.tui.prompt.completion import quote_path
 from tui_agent.tui.prompt.history import History
 from tui_agent.tui.prompt.vim import Vim
 from tui_agent.tui.text import clean_typed_text
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.keymap import KeyActions, KeyMap
 
 _DEFAULT_KEYS = KeyMap()

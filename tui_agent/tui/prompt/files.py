@@ -1,4 +1,7 @@
-"""The workspace's files for `@` completion: listed in a thread, cached for a few seconds, searched on every key.
+"""The workspace's files and symbols (names of functions, classes and so on) for `@` completion.
+
+The files are listed in a thread, cached for a few seconds, and searched on every key. Symbols are searched when typing
+pauses, and only then is the module that searches them imported.
 
 Invariant: files that git ignores are not offered; at most `MAX_PATHS` paths are kept. A search scans one string that
 joins all paths and stops once it has enough matches, so that it is fast even with fifty thousand files.
@@ -8,11 +11,13 @@ import os
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from itertools import accumulate
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
+
+from textual.timer import Timer
 
 from tui_agent.config.generated_folders import GENERATED_FOLDERS, REPOSITORY_FOLDERS
 from tui_agent.config.git_query import list_own_files
@@ -153,3 +158,55 @@ class FileIndex:
         if listed != self.paths.files:
             self.paths = PathIndex(listed)
         self._listed_at = time.monotonic()
+
+
+PAUSE_S: Final = 0.15
+"""Pause in typing, in seconds, after which symbols are searched."""
+SYMBOLS_FRESH_S: Final = 10.0
+_NAME: Final = re.compile(r"[A-Za-z_]\w{2,63}")
+
+
+class Symbol(NamedTuple):
+    """A name defined in the workspace, and the place of its definition."""
+
+    name: str
+    path: str
+    line: int
+
+
+FindSymbols: TypeAlias = Callable[[Path, str], Awaitable[Sequence[Symbol]]]
+"""A function that returns the symbols in a folder whose names contain a query, the likeliest first."""
+
+
+class Symbols:
+    """The query and the result of the last search for symbols."""
+
+    def __init__(self) -> None:
+        self.timer: Timer | None = None
+        self._query = ""
+        self._symbols: Sequence[Symbol] = ()
+        self._searched_at = float("-inf")
+
+    def find(self, query: str) -> Sequence[Symbol]:
+        """Return the symbols of the last search that contain the query.
+
+        Return no symbols if the query does not begin with the query of that search.
+        """
+        if not self._query or not query.lower().startswith(self._query.lower()):
+            return ()
+        return [symbol for symbol in self._symbols if query.lower() in symbol.name.lower()]
+
+    def needs_search(self, query: str) -> bool:
+        """Return True if `query` needs a new search, which begins once the user pauses; cancel a scheduled search."""
+        if self.timer is not None:
+            self.timer.stop()
+        is_known = query == self._query and time.monotonic() - self._searched_at < SYMBOLS_FRESH_S
+        return can_be_symbol(query) and not is_known
+
+    def store_result(self, query: str, symbols: Sequence[Symbol]) -> None:
+        self._query, self._symbols, self._searched_at = query, symbols, time.monotonic()
+
+
+def can_be_symbol(query: str) -> bool:
+    """Return True if the query can be part of a symbol's name."""
+    return _NAME.fullmatch(query) is not None

@@ -32,12 +32,11 @@ from tui_agent.tui.prompt.completion import (
     token_at,
 )
 from tui_agent.tui.prompt.editor import Editor
-from tui_agent.tui.prompt.files import FileIndex
+from tui_agent.tui.prompt.files import PAUSE_S, FileIndex, FindSymbols, Symbol, Symbols
 from tui_agent.tui.prompt.menu import Menu
 from tui_agent.tui.prompt.queue import QueueRows
-from tui_agent.tui.prompt.symbols import PAUSE_S, FindSymbols, Symbol, Symbols
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.line_pane import Intent, LinePane
 from tui_agent.tui.widgets.rows import cells
 

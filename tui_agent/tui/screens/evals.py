@@ -18,8 +18,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.page import Page
 from tui_agent.tui.screens.replay.live_log import open_live_replay
 from tui_agent.tui.text import clean, fit, reveal_line
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Column, cells, column_names, list_pen, right_columns, state_mark
 from tui_agent.units import format_duration

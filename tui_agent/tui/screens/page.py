@@ -21,8 +21,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.viewer import Viewer, show_full_notice
 from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.notice import MAX_ROWS, Level, Notice
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyScreen

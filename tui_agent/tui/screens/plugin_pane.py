@@ -13,7 +13,7 @@ from tui_agent.tui.panes.header import Header
 from tui_agent.tui.panes.plugin_feed import PaneFeed
 from tui_agent.tui.panes.plugin_sections import pane_rows, pane_title
 from tui_agent.tui.screens.page import LinesScreen
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.transcript.block_rows import draw_blocks
 
 

@@ -10,7 +10,7 @@ from tui_agent.tui.actions import Scope
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.page import MIN_HEIGHT_FOR_HEADS, Page, PageHead
 from tui_agent.tui.text import fit
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.lists import ItemT
 from tui_agent.tui.widgets.rows import Part, Pen, cells, row

@@ -18,12 +18,13 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import user_data_dir
 from tui_agent.config.user_choices import UserChoices, load_choices
 from tui_agent.errors import ConfigError
-from tui_agent.tui.theme.palette import Looks, Palette
 from tui_agent.tui.theme.symbols import SymbolSet, choose_symbols
 from tui_agent.tui.theme.theme import (
     DEFAULT_THEME,
     LIGHT_THEME,
     ColourMode,
+    Looks,
+    Palette,
     ThemeFile,
     bundled_folder,
     load_theme,

@@ -12,8 +12,7 @@ from textual.strip import Strip
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.display import DiffBlock, DisplayBlock
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.transcript.blocks import Body, block_rows
 from tui_agent.tui.transcript.rows import Run, strip_of
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look

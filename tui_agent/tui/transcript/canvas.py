@@ -20,9 +20,9 @@ from textual.widget import Widget
 
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ReasoningEntry, ToolEntry, TranscriptView
 from tui_agent.protocol.base import BlobText, LongText, text_preview
-from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.scrollbar import style_scrollbar
 from tui_agent.tui.theme.symbols import UNICODE, Symbols
+from tui_agent.tui.theme.theme import Palette
 from tui_agent.tui.transcript.find import Finder
 from tui_agent.tui.transcript.layout import Layout
 from tui_agent.tui.transcript.messages import BlobWanted

@@ -32,11 +32,10 @@ from tui_agent.tui.transcript.message_rows import (
     reasoning_rows,
     user_rows,
 )
-from tui_agent.tui.transcript.notices import notice_rows
+from tui_agent.tui.transcript.notices import notice_rows, turn_rows
 from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.tools import is_hidden, is_open_by_default, tool_rows
-from tui_agent.tui.transcript.turn_end import turn_rows
 
 BODY_ROWS: Final = 3
 """If the body of an entry has more rows than this, there is an empty row before and after the entry."""

@@ -12,8 +12,7 @@ from functools import partial
 from textual.strip import Strip
 
 from tui_agent.tui.text import clean
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.transcript.code import group_ends
 from tui_agent.tui.transcript.inline import InlineRenderer, parser
 from tui_agent.tui.transcript.markdown import Piece, Place, code_rows, render_piece

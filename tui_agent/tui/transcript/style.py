@@ -10,9 +10,8 @@ from rich.style import Style
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.theme.palette import Palette
 from tui_agent.tui.theme.symbols import Symbols
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Palette, Role
 from tui_agent.tui.transcript.rows import Row, Run, width_of
 
 STATE_COLUMN: Final = 2

@@ -11,8 +11,7 @@ from textual.strip import Strip
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.rows import Part, part, row, wrap
 
 

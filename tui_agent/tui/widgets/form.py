@@ -10,8 +10,7 @@ from typing import ClassVar
 from textual.strip import Strip
 
 from tui_agent.tui.text import clean
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
 from tui_agent.tui.widgets.sheet import ChoiceSheet, ResultT

@@ -16,8 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.tui.layout import Shape
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.rows import Pen, blank_strip, intent_of
 
 

@@ -13,8 +13,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.scrollbar import style_scrollbar
+from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.rows import blank_strip, list_pen, wrap
 
 ItemT = TypeVar("ItemT")

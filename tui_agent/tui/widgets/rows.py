@@ -14,9 +14,8 @@ from textual.strip import Strip
 
 from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.text import cell_text, clean_line, fit, take, width
-from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.symbols import Symbols
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 
 Part: TypeAlias = tuple[str, Style]
 

@@ -20,8 +20,7 @@ from textual.strip import Strip
 
 from tui_agent.folds.views import ViewName
 from tui_agent.tui.actions import KeyHint, Scope
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyScreen, claims_key
@@ -292,6 +291,9 @@ class Sheet(SheetFrame[ResultT]):
 
         The footer shows them; a sheet that covers the footer shows them in its last row.
         """
+
+    def foot(self, width: int) -> list[Strip]:
+        return self.keys_rows(width)
 
     def keys_rows(self, width: int) -> list[Strip]:
         """Return the last row of a sheet that covers the footer, with the sheet's keys; otherwise no row."""

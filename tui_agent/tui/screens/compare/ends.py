@@ -14,8 +14,7 @@ from tui_agent.tui.modals.block_rows import diff_strips
 from tui_agent.tui.screens.compare.figures import describe_missing, describe_tools
 from tui_agent.tui.screens.compare.head import MARGIN, Columns
 from tui_agent.tui.text import clean, clean_line, width
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.rows import Part, blank_strip, row, wrap
 

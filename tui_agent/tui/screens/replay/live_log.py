@@ -14,7 +14,7 @@ from tui_agent.protocol.envelope import Record
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.screens.replay.screen import ReplayScreen
 from tui_agent.tui.screens.replay.source import LiveSource, ReplayHost
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Looks
 
 FOLLOW_S = 0.5
 

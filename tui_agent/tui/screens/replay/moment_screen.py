@@ -30,8 +30,7 @@ from tui_agent.tui.screens.replay.playhead import Playhead, PlayheadScreen
 from tui_agent.tui.screens.replay.source import ReplayHost, ReplaySource
 from tui_agent.tui.screens.replay.timeline_pane import Head, TimelinePane, rows_for
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.time_slice import Slices
 from tui_agent.tui.transcript.block_rows import draw_blocks
 from tui_agent.tui.transcript.messages import BlobWanted

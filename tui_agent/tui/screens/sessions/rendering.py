@@ -14,7 +14,7 @@ from tui_agent.tui.panes.header import Header
 from tui_agent.tui.screens.sessions.rows import Line, Row, Sort, state_of
 from tui_agent.tui.text import fit, pad
 from tui_agent.tui.text import width as width_of
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.rows import Part, Pen, cells, cut_parts, list_pen, row, with_intent
 from tui_agent.units import format_age, format_bytes, format_cost
 

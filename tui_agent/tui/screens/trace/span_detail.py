@@ -15,7 +15,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import Line, json_lines, json_strips
 from tui_agent.tui.modals.viewer import show
-from tui_agent.tui.panes.spans import duration, is_group, label, state_symbol, tokens
+from tui_agent.tui.panes.trace import duration, is_group, label, state_symbol, tokens
 from tui_agent.tui.text import clean
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.rows import Part, with_intent, wrap

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.trace.spans import Span, TraceView
-from tui_agent.tui.panes.spans import (
+from tui_agent.tui.panes.trace import (
     duration,
     is_folded,
     is_group,
@@ -21,8 +21,7 @@ from tui_agent.tui.panes.spans import (
     visible_spans,
 )
 from tui_agent.tui.text import clean_line, fit
-from tui_agent.tui.theme.palette import Looks
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.lists import ChoiceList
 from tui_agent.tui.widgets.rows import Part, Pen, cells, intent_of, list_pen, part, with_intent

@@ -19,7 +19,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.block_rows import diff_strips
 from tui_agent.tui.screens.page import Page
 from tui_agent.tui.text import as_sentence, clean_line, fit
-from tui_agent.tui.theme.palette import Looks
+from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.facts import Facts, FileCounts
 from tui_agent.tui.widgets.rows import Column, Part, cells, column_names, list_pen, part, right_columns
 from tui_agent.units import format_line_changes, format_time, format_time_of_day

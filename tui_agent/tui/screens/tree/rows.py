@@ -11,9 +11,8 @@ from textual.strip import Strip
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.cli_client import read_rows
 from tui_agent.tui.text import clean_line, fit
-from tui_agent.tui.theme.palette import Looks
 from tui_agent.tui.theme.symbols import Symbols
-from tui_agent.tui.theme.theme import Role
+from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.transcript.markdown_stream import markdown_strips
 from tui_agent.tui.widgets.facts import Facts, FileCounts
 from tui_agent.tui.widgets.rows import Column, Part, Pen, cells, list_pen, part, right_columns, state_mark
