@@ -22,7 +22,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "acp": ("tui_agent/acp/",),
     "aiohttp": ("tui_agent/serve/",),
     "textual_serve": ("tui_agent/serve/",),
-    "jsonschema": ("tui_agent/engine/tools/json_arguments.py",),
+    "jsonschema": ("tui_agent/engine/tools/arguments.py",),
     "jinja2": ("tui_agent/simulation/templates.py",),
     "duckdb": ("tui_agent/export/",),
     "boto3": ("tui_agent/export/",),

@@ -13,8 +13,7 @@ from tests.stubs.clock import SequentialIds
 from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.token_counter import Tokens
 from tui_agent.engine.agents import ModelAgent
-from tui_agent.engine.components import EngineParts
-from tui_agent.engine.extensions import ChangedExtensions, CurrentExtensions, Extensions
+from tui_agent.engine.components import ChangedExtensions, CurrentExtensions, EngineParts, Extensions
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.engine.tools.registry import ToolRegistry
@@ -31,8 +30,7 @@ from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.model import FinishChunk, ModelChunk, ModelClient, ModelRequest, TextChunk, ToolCallChunk
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.repomap import RepoMaps
-from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
-from tui_agent.ports.tool_servers import ToolServers
+from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolServers, ToolSpec
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.effects import Effect, InternalEffect, WriteEffect

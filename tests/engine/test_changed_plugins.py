@@ -6,7 +6,7 @@ import anyio
 
 from tests.engine.harness import Bench, EchoTool, HeldTool, call, running, say
 from tui_agent.engine.agents import ModelAgent
-from tui_agent.engine.extensions import ChangedExtensions, Extensions
+from tui_agent.engine.components import ChangedExtensions, Extensions
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.ports.model import FinishChunk, TextChunk
 from tui_agent.protocol.commands import ReloadPlugins, SubmitPrompt

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.mcp.test_resources import PIXEL
 from tui_agent.context.mentions import Sources, resolve_mentions
 from tui_agent.errors import ToolError
-from tui_agent.ports.tool_servers import ResourceContent
+from tui_agent.ports.tool import ResourceContent
 from tui_agent.protocol.mentions import Mention
 from tui_agent.workspace.local.environment import LocalEnvironment
 

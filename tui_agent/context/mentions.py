@@ -21,7 +21,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.text.charset import decode_text
 from tui_agent.ports.environment import Environment, FileContent, FileInfo
 from tui_agent.ports.knowledge import FindSymbol, SymbolLocation
-from tui_agent.ports.tool_servers import ResourceContent
+from tui_agent.ports.tool import ResourceContent
 from tui_agent.protocol.base import text_size
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent, image_type

@@ -15,7 +15,7 @@ from tui_agent.engine.hooks import Hooks, HookVerdict
 from tui_agent.engine.tools.access import denial_reason, resource_denial_reason
 from tui_agent.errors import ToolError
 from tui_agent.folds.session.view import PROMPT_HOOKS_REASON
-from tui_agent.ports.tool_servers import ResourceContent
+from tui_agent.ports.tool import ResourceContent
 from tui_agent.protocol.base import LongText
 from tui_agent.protocol.events.hook import REFUSED_MESSAGE
 from tui_agent.protocol.events.session import CommandRejected

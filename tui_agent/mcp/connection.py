@@ -29,16 +29,14 @@ from tui_agent.mcp.list_check import ListCheck
 from tui_agent.mcp.login import UNAUTHORIZED, ServerLogin
 from tui_agent.mcp.outside_text import MAX_DESCRIPTION_CHARS, clean_line, clean_text, describe_fault
 from tui_agent.mcp.prompts import RemotePrompt
-from tui_agent.mcp.remote_tool import RemoteTool, digest_tool
 from tui_agent.mcp.resources import MAX_RESOURCES, RemoteResources, TemplateSlot, can_be_typed
 from tui_agent.mcp.results import as_resource, as_tool_result
 from tui_agent.mcp.schema_repair import repair_schema
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.server_tool import CallServices
+from tui_agent.mcp.server_tool import CallServices, RemoteTool, digest_tool
 from tui_agent.mcp.stdio_transport import END_GRACE_S, MAX_LINE_BYTES, StdioTransport
 from tui_agent.ports.environment import ProcessOpener
-from tui_agent.ports.tool import ToolResult
-from tui_agent.ports.tool_servers import ResourceContent
+from tui_agent.ports.tool import ResourceContent, ToolResult
 from tui_agent.protocol.base import JsonMap
 from tui_agent.units import format_bytes, format_time_limit
 

@@ -10,8 +10,7 @@ from pydantic_core import to_json
 from tui_agent.errors import ToolError
 from tui_agent.mcp.outside_text import clean_line, clean_text
 from tui_agent.ports.log import Blobs
-from tui_agent.ports.tool import ToolResult
-from tui_agent.ports.tool_servers import ResourceContent
+from tui_agent.ports.tool import ResourceContent, ToolResult
 from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.display import DisplayBlock, ImageBlock, TextBlock
 from tui_agent.protocol.parts import Content, ImageContent, TextContent, image_type

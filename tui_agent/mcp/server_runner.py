@@ -14,13 +14,11 @@ from pydantic import ValidationError
 from tui_agent.errors import ConfigError, EnvironmentFault, LoginNeeded, ToolError, TuiAgentError
 from tui_agent.mcp.outside_text import clean_line, describe_fault
 from tui_agent.mcp.prompts import RemotePrompt
-from tui_agent.mcp.remote_tool import RemoteTool
 from tui_agent.mcp.resources import MAX_OFFERED, ResourceList, find_matches, open_slots
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.server_tool import CallServices
+from tui_agent.mcp.server_tool import CallServices, RemoteTool
 from tui_agent.ports.environment import ProcessOpener
-from tui_agent.ports.tool import ToolResult
-from tui_agent.ports.tool_servers import ResourceContent
+from tui_agent.ports.tool import ResourceContent, ToolResult
 from tui_agent.protocol.base import JsonMap
 from tui_agent.units import format_time_limit
 

@@ -1,12 +1,13 @@
-"""The adapter that makes a tool of an MCP server a tool of the agent."""
+"""A tool of an MCP server: its description, independent of the SDK, and the adapter that makes it a tool of the agent."""
 
-from collections.abc import Awaitable, Callable
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import field
 from typing import TypeAlias
 
 from pydantic_core import to_json
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.mcp.remote_tool import RemoteTool
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.tool import AskUser, JsonArguments, Preview, ToolContext, ToolResult, ToolSpec
@@ -14,6 +15,29 @@ from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.display import JsonBlock
 from tui_agent.protocol.effects import Effect, McpCallEffect
 from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTool:
+    """A tool as its server describes it, with a repaired `schema`.
+
+    `original_names` maps renamed arguments to the server's names.
+    """
+
+    name: str
+    description: str
+    schema: JsonMap
+    original_names: Mapping[str, str] = field(default_factory=dict)
+    read_only: bool = False
+    digest: str = ""
+    """A digest of the fields above as the server sent them, so that a user's rule can apply to exactly this
+    description.
+    """
+
+
+def digest_tool(*parts: object) -> str:
+    """Return twelve hex digits that change if any of `parts`, a server's description of a tool, changes."""
+    return hashlib.sha256(to_json(parts, fallback=str)).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)

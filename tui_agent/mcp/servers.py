@@ -15,17 +15,15 @@ from anyio import to_thread
 from tui_agent.errors import ToolError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.prompts import PromptCommand
-from tui_agent.mcp.remote_tool import RemoteTool
 from tui_agent.mcp.resources import MAX_OFFERED
 from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.server_tool import ServerTool
+from tui_agent.mcp.server_tool import RemoteTool, ServerTool
 from tui_agent.mcp.start_times import MAX_PATIENCE_S, StartTimes
 from tui_agent.mcp.tool_names import tool_name
 from tui_agent.mcp.tool_search import SEARCH, ToolSearch, is_too_large
 from tui_agent.ports.environment import ProcessOpener
-from tui_agent.ports.tool import Tool
-from tui_agent.ports.tool_servers import ResourceContent
+from tui_agent.ports.tool import ResourceContent, Tool
 from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed, PluginLoaded
 
 CLOSE_LIMIT_S = 3.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
-from tui_agent.mcp.remote_tool import RemoteTool
+from tui_agent.mcp.server_tool import RemoteTool
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.effects import Effect, InternalEffect

@@ -14,8 +14,7 @@ from pathlib import Path
 import anyio
 
 from tui_agent.context.token_counter import Tokens
-from tui_agent.engine.components import EngineParts
-from tui_agent.engine.extensions import CurrentExtensions, Extensions
+from tui_agent.engine.components import CurrentExtensions, EngineParts, Extensions
 from tui_agent.engine.middleware.memory import WorkingMemory
 from tui_agent.engine.middleware.repo_map import RepoMapSection
 from tui_agent.engine.middleware.sections import PromptTexts, prompt_sections

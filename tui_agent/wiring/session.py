@@ -22,8 +22,7 @@ from tui_agent.config.user_file import save_readable_files
 from tui_agent.context.compaction_limits import CompactionSettings
 from tui_agent.context.token_counter import Tokens
 from tui_agent.context.token_counter import load_bundled_vocabulary as vocabulary
-from tui_agent.engine.components import EngineParts
-from tui_agent.engine.extensions import ChangedExtensions, CurrentExtensions
+from tui_agent.engine.components import ChangedExtensions, CurrentExtensions, EngineParts
 from tui_agent.engine.middleware.sections import PromptTexts
 from tui_agent.engine.middleware.subagents import Subagents
 from tui_agent.engine.recorder import Recorder

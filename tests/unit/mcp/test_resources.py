@@ -7,7 +7,7 @@ import pytest
 from tests.unit.mcp.test_servers import running, server
 from tui_agent.errors import ToolError
 from tui_agent.mcp.resources import MAX_OFFERED, open_slots
-from tui_agent.ports.tool_servers import ResourceContent
+from tui_agent.ports.tool import ResourceContent
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh6FO1AAAAABJRU5ErkJggg=="
 TEMPLATE = "day:{month}/{day}"

@@ -18,7 +18,7 @@ from tui_agent.cli.output import (
     terminal_width,
     warn,
 )
-from tui_agent.cli.sessions import export, fork, maintenance, preview, revert, search, tree, what_if
+from tui_agent.cli.sessions import export, fork, maintenance, preview, revert, search, tree
 from tui_agent.errors import UsageError
 from tui_agent.folds.actions import HistoryEntry, list_history
 from tui_agent.folds.base import current_branch, fold
@@ -73,7 +73,7 @@ def configure(parser: Parser) -> None:
         action="store_true",
         help="print the session's state after the last of these events, as one JSON object",
     )
-    for module in (preview, tree, search, fork, what_if, revert):
+    for module in (preview, tree, search, fork, revert):
         module.add_verbs(verbs)
     rename = verbs.add("rename", rename_session, "give a session a name", examples=RENAME_EXAMPLES)
     rename.add_argument("id", metavar="ID", help=SESSION_HELP)

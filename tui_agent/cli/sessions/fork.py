@@ -1,21 +1,29 @@
-"""The subcommand `sessions fork`: creates a session that continues from an event of another session.
+"""The subcommands `sessions fork` and `sessions what-if`, which runs a fork with one change and compares it.
 
-Invariant: the parent's log and files do not change. If the fork's workspace cannot be created, there is no fork.
+Invariant: the parent's log and files do not change. If the fork's workspace cannot be created, there is no fork. A
+what-if never works in the original's folder, and actions that the policy would ask about are denied.
 """
 
 import argparse
 import shutil
+import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import anyio
 
+from tui_agent.cli.compare import compare_named, show
 from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import CONTEXT_MODES, EFFORTS, SESSION_HELP, Verbs
+from tui_agent.cli.options import CONTEXT_MODES, EFFORTS, SESSION_HELP, Verbs, session_options
 from tui_agent.cli.output import say, say_json
+from tui_agent.engine.command_checks import check_can_continue
 from tui_agent.errors import UsageError
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.base import current_branch, fold
+from tui_agent.folds.context.model_messages import ModelMessages
+from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.policy.places.paths import OWN_WORKSPACE
 from tui_agent.protocol.events.session import ForkChange
@@ -24,7 +32,7 @@ from tui_agent.session.fork_files import find_files_at, read_records_until, writ
 from tui_agent.session.fork_start import ForkStart, find_fork_start
 from tui_agent.session.fork_workspace import add_worktree, fork_checkpoints, load_state
 from tui_agent.store.forks import find_fork_point
-from tui_agent.wiring.startup_context import StartupContext
+from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 EXAMPLES = """\
 examples:
@@ -36,6 +44,18 @@ examples:
 Without --worktree, --folder or --here, the fork works in a new folder of its own below the data folder, with the files
 as they were at that event.
 To continue a fork without a new message: tui-agent run --go-on --session FORK
+"""
+
+WHAT_IF_EXAMPLES = """\
+examples:
+  tui-agent sessions what-if ses_01 --at 40 --model openai/MODEL
+  tui-agent sessions what-if latest --at 57 --result "2 passed, 1 failed"
+  tui-agent sessions what-if ses_01 --at 12 --message "the same, but without new dependencies" --json
+  tui-agent sessions what-if ses_01 --at 40 --reasoning-effort high --worktree ../try-harder
+
+The fork works in a new folder: DIR, or a folder inside the fork's session folder. The folder has the files as they were at
+that event, except ignored and very large files. Actions that the policy would ask about are denied. The exit status is that of
+the fork's run. To print the comparison again: tui-agent compare FORK
 """
 
 
@@ -56,11 +76,19 @@ class CreatedFork:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the subcommand `fork` to `verbs`."""
+    """Add the subcommands `fork` and `what-if` to `verbs`."""
     fork = verbs.add(
         "fork", fork_session, "create a session that continues from an event of another", examples=EXAMPLES
     )
     add_arguments(fork)
+    what_if_parser = verbs.add(
+        "what-if",
+        what_if,
+        "run a fork with one change, and compare it with the original",
+        examples=WHAT_IF_EXAMPLES,
+        groups=("folders", "limits", "project"),
+    )
+    add_arguments(what_if_parser)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -215,3 +243,58 @@ async def _make_folder(
     assert folder is not None
     await write_files(files, folder)
     return folder, files.note
+
+
+def what_if(arguments: argparse.Namespace) -> int:
+    """Create the fork, run it and print the comparison; return the run's exit status."""
+    change = requested_change(arguments)
+    if len(fork_changes(change)) != 1:
+        raise UsageError(
+            "A what-if needs exactly one change.",
+            hint="Give one of --model, --reasoning-effort, --context-mode, --result, --message.",
+        )
+    options = replace(
+        session_options(arguments, client="headless", interactive=False), model=None, context_mode=None
+    )
+    base = load_startup_context(options)
+    home = base.store.folder(base.store.resolve(arguments.id))
+    _require_open_end(home, arguments.at, change)
+    fork = make_fork(base, arguments)
+    _print_fork(fork)
+    cwd = options.cwd if arguments.cwd is not None else _workspace(home) or options.cwd
+    status: int = import_module("tui_agent.cli.run.command").continue_session(
+        replace(options, session=fork.id, cwd=cwd)
+    )
+    show(compare_named(base.store, fork.parent, fork.id), as_json=arguments.json)
+    return status
+
+
+def _print_fork(fork: CreatedFork) -> None:
+    """Print the fork on standard error before it runs, because the fork remains even if its run fails."""
+    changes = "; ".join(fork_changes(fork.changed.model_copy(update={"workspace": ""})))
+    say(f"{fork.id}  what if: {changes}, after event {fork.at_seq} of {fork.parent}", file=sys.stderr)
+    for line in (f"The fork's workspace is {fork.workspace}", fork.note):
+        if line:
+            say(line, file=sys.stderr)
+
+
+def _workspace(home: Path) -> Path | None:
+    """Return the original session's workspace, whose configuration applies to the fork; None if it is missing."""
+    known = Path(load_state(home).workspace)
+    return known if known.is_dir() else None
+
+
+def _require_open_end(home: Path, at_seq: int, change: ForkChange) -> None:
+    """Raise `UsageError` if the fork's conversation would not end with something that the agent can respond to."""
+    request = find_fork_start(read_records_until(home, at_seq), at_seq, change)
+    if change.message is not None:
+        return
+    records = current_branch(read_records_until(home, request.at_seq))
+    if fold(SessionState(), records).open_calls:
+        return
+    rejection = check_can_continue(fold(ModelMessages(), records))
+    if rejection is not None:
+        raise UsageError(
+            f"The session cannot continue from event {request.at_seq}: {rejection.reason}",
+            hint="Choose an event after a message or tool result, or replace the message with --message.",
+        )

@@ -1,8 +1,8 @@
-"""Validation of a call's arguments with the tool's pydantic model.
+"""Validation of a call's arguments with the tool's pydantic model or, for tools of MCP servers, its JSON schema.
 
 Invariant: a value is converted only if its meaning is clear: JSON text to an object or list, other text to a number or
-boolean. Text fields are never changed. Argument names that other programs use for similar tools are replaced first,
-unless the tool itself has an argument with that name. A call with two names for one argument and different values is
+boolean. Text fields are never changed. Only for a tool with a model, argument names that other programs use for
+similar tools are replaced first, unless the tool itself has an argument with that name. A call with two names for one argument and different values is
 rejected.
 """
 
@@ -10,11 +10,18 @@ import json
 import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic_core import from_json, to_json
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.ports.tool import JsonArguments
 from tui_agent.protocol.base import JsonMap
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 MAX_FAULTS = 4
 """Maximum number of faults listed in one message."""
@@ -194,3 +201,37 @@ def _canonical_name(key: str, known: Collection[str]) -> str:
     plain = _CAMEL_CASE_BOUNDARY.sub("_", key).replace("-", "_").lower()
     names = (name for name, aliases in ALIASES.items() if plain in aliases.split())
     return next((name for name in (plain, *names) if name in known), key)
+
+
+def check_json_arguments(name: str, schema: JsonMap, arguments: JsonMap) -> JsonArguments | InvalidArguments:
+    """Return the call's arguments if they match the schema. Otherwise return a message for the model."""
+    properties = schema.get("properties")
+    fields: JsonMap = properties if isinstance(properties, dict) else {}
+    required = schema.get("required")
+    required_names = required if isinstance(required, list) else []
+    values = {
+        key: coerce_value(value, fields.get(key, {}))
+        for key, value in arguments.items()
+        if value is not None or key in required_names or key not in fields
+    }
+    faults = list(_validator(to_json(schema)).iter_errors(values))
+    if not faults:
+        return JsonArguments(values=values)
+    lines = []
+    for fault in faults[:MAX_FAULTS]:
+        place = path_text(fault.absolute_path)
+        if fault.validator in ("required", "additionalProperties"):
+            lines.append(f"{place}: {fault.message}." if fault.absolute_path else f"{fault.message}.")
+        else:
+            expected = f"{fault.validator} {shorten_value(fault.validator_value)}"
+            lines.append(f"{place}: must match {expected}; got {shorten_value(fault.instance)}.")
+    if len(faults) > MAX_FAULTS:
+        lines.append(f"{len(faults) - MAX_FAULTS} more.")
+    return InvalidArguments(f"{name}: the arguments are not valid. " + " ".join(lines))
+
+
+@lru_cache(maxsize=64)
+def _validator(schema: bytes) -> "Draft202012Validator":
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow, and few tools need it
+
+    return Draft202012Validator(from_json(schema))

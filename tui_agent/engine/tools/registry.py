@@ -11,8 +11,7 @@ from typing import TypeAlias, TypeVar, cast
 from pydantic import BaseModel
 
 from tui_agent.engine.plugin_guard import GuardedTool
-from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
-from tui_agent.engine.tools.json_arguments import check_json_arguments
+from tui_agent.engine.tools.arguments import InvalidArguments, check_json_arguments, parse_arguments
 from tui_agent.engine.tools.schema import json_schema, sent_schema
 from tui_agent.errors import PluginError
 from tui_agent.fast_dataclass import dataclass
