@@ -188,7 +188,7 @@ class RunFolder:
                 f"{self.path} is not the folder of an evaluation run: it has no {PLAN_FILE}."
             ) from None
         except (OSError, ValidationError) as error:
-            raise ConfigError(f"{file} cannot be read: {error}.") from error
+            raise ConfigError(f"{file} cannot be read: {describe_fault(error)}.") from error
 
     def save_plan(self, plan: Plan) -> None:
         """Store the plan in a new folder. Raises `ConfigError` if the folder has another plan."""
@@ -258,3 +258,12 @@ def write_file(path: Path, text: str) -> None:
         raise StoreUnusable(
             f"{path} cannot be written: {error.strerror}.", hint="Free some space, then resume the run."
         ) from error
+
+
+def describe_fault(error: OSError | ValidationError) -> str:
+    """Return why a file cannot be read: the system's message, or the first wrong field with its reason."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    first = error.errors(include_url=False, include_input=False)[0]
+    field = ".".join(str(name) for name in first["loc"])
+    return f"{field}: {first['msg']}" if field else first["msg"]

@@ -3,6 +3,7 @@
 Invariant: a result that cannot be read is never counted, but listed with its file and the reason.
 """
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from tui_agent.errors import ConfigError
-from tui_agent.evals.plan import CellResult, RunFolder
+from tui_agent.evals.plan import CellResult, RunFolder, describe_fault
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.trace.metrics import MetricsView
 from tui_agent.protocol.unicode_text import escape_unprintable
@@ -92,7 +93,8 @@ def load_run(run: RunFolder) -> RunResults:
     if not any(results.values()):
         detail = f": {damaged[0].file}: {damaged[0].reason}" if damaged else ""
         raise ConfigError(
-            f"{run.path} has no results{detail or '.'}", hint=f"tui-agent eval run --resume {run.path}"
+            f"{run.path} has no results{detail}.",
+            hint=f"Run its cells: tui-agent eval run --resume {shlex.quote(str(run.path))}",
         )
     return RunResults(
         path=run.path,
@@ -130,12 +132,3 @@ def _label_arms(run: RunResults, runs: Sequence[RunResults]) -> RunResults:
             for arm in run.arms
         ),
     )
-
-
-def describe_fault(error: OSError | ValidationError) -> str:
-    """Return why a file cannot be read: the system's message, or the first wrong field with its reason."""
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    first = error.errors(include_url=False, include_input=False)[0]
-    field = ".".join(str(name) for name in first["loc"])
-    return f"{field}: {first['msg']}" if field else first["msg"]

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tui_agent.config.small_files import read_regular
 from tui_agent.config.validation_errors import describe_errors
 from tui_agent.errors import ConfigError
-from tui_agent.evals.plan import write_file
+from tui_agent.evals.plan import describe_fault, write_file
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.simulation.task_tree import TaskNode
@@ -150,7 +150,7 @@ def read_results(jobs: Path) -> list[SimulationResult]:
         try:
             results.append(SimulationResult.model_validate_json(path.read_bytes()))
         except (OSError, ValidationError) as error:
-            raise ConfigError(f"{path} cannot be read: {error}.") from error
+            raise ConfigError(f"{path} cannot be read: {describe_fault(error)}.") from error
     return results
 
 
