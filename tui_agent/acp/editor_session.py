@@ -109,7 +109,9 @@ class EditorSession:
             )
 
     async def run(self, group: TaskGroup) -> None:
-        """Send the session's commands, then updates for new events, until the session or the connection ends."""
+        """Send the list of the session's slash commands, then updates for new events, until the session or the
+        connection ends.
+        """
         self._history = []
         with suppress(ConnectionError):
             await self._send([command_update(self._state.view())])

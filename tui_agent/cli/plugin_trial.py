@@ -127,7 +127,7 @@ def _functions_with_pane(folds: Path) -> list[str]:
 
 def draw_rows(blocks: Sequence[DisplayBlock], width: int) -> list[str]:
     """Return the screen rows of `blocks`, as text."""
-    # By name, because drawing loads what no other command needs.
+    # Imported here, because drawing loads modules that no other command needs.
     palette, symbols = (import_module(f"tui_agent.tui.theme.{name}") for name in ("palette", "symbols"))
     theme = import_module("tui_agent.tui.theme.startup").named_theme("night", {})
     looks = palette.Looks(palette.Palette(theme), symbols.UNICODE)

@@ -25,7 +25,7 @@ def save_value(
     `check` is called with the new text and the path, and raises `ConfigError` if the text is not a valid configuration.
     On failure raises `ConfigError` and leaves the file unchanged.
     """
-    # Imported by name, because it is slow and rarely needed.
+    # Imported here, because it is slow and rarely needed.
     tomlkit = import_module("tomlkit")
     broken: type[Exception] = import_module("tomlkit.exceptions").TOMLKitError
     target = path.resolve()

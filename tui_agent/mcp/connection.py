@@ -201,7 +201,7 @@ async def _pages(fetch: Callable[..., Awaitable[PageT]]) -> AsyncIterator[PageT]
 def _naming_faults(connection: Connection, limit_s: float | None = None) -> Iterator[None]:
     """Turn the errors of a request into a `ToolError` that says what went wrong.
 
-    `limit_s` is the time limit that the caller has set. If it is None, the server's time limit applies.
+    `limit_s` is the time limit that the caller has set. If `limit_s` is None, the server's time limit applies.
     """
     try:
         yield

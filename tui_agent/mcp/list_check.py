@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from tui_agent.mcp.outside_text import clean_line
 
 MAX_NAMED = 10
-"""Maximum number of invalid items that are named."""
+"""Maximum number of invalid items for which there is a sentence; the other ones are only counted."""
 _LISTS: Mapping[str, tuple[str, type[BaseModel]]] = {
     "tools": ("tools/list", types.ListToolsResult),
     "prompts": ("prompts/list", types.ListPromptsResult),

@@ -143,7 +143,7 @@ class ServerLogin(httpx2.Auth):
         context.token_expiry_time = login.expires_at
 
     async def _check_address(self, url: str) -> None:
-        """Raise `ConfigError` if the specification forbids to use this authorization server."""
+        """Raise `ConfigError` if the MCP specification forbids using this authorization server."""
         self._require_safe(url)
         metadata = self._provider.context.oauth_metadata
         if metadata is not None and "S256" not in (metadata.code_challenge_methods_supported or ()):

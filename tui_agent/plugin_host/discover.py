@@ -1,8 +1,8 @@
 """Discovery of plugins without importing them.
 
-Invariant: plugins have a fixed order: bundled, entry points, user, project, `--plugin-dir`; by name within each place.
-A manifest with a wrong field gives a fault that names the file and the field. A project's own folder is never read,
-only a copy of its trusted files.
+Invariant: plugins have a fixed order: bundled, entry points, user, project, `--plugin-dir`. Within each place, they are
+sorted by name. A manifest with a wrong field gives a fault that names the file and the field. A project's own folder is
+never read, only a copy of its trusted files.
 """
 
 import re

@@ -26,7 +26,10 @@ StreamEvent: TypeAlias = tuple[str, dict[str, object]]
 
 
 class StreamTranslator:
-    """Translates the events of one stream in order. `calls` are those that have no result when the stream starts."""
+    """Translates the events of one stream in order.
+
+    `calls` are the tool calls that have no result yet when the stream starts.
+    """
 
     def __init__(self, read_text: ReadText, calls: Mapping[CallId, ToolCalled]) -> None:
         self._read_text = read_text

@@ -1,7 +1,8 @@
 """The full-screen app: handles keys and actions before and while a session is open, and quits.
 
 Invariant: importing this module loads only Textual and light modules. Everything that works on sessions is in
-`controller/`, which is imported once, by name, after the first paint; input typed before that is queued.
+`controller/`, which is imported once, with `import_module`, after the first paint. Input that is typed before then is
+queued.
 """
 
 import asyncio
@@ -188,7 +189,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     def on_start_focused(self, event: Message) -> None:
         """Update the footer because the start page gained or lost the focus."""
-        # Bound by name, because the page is loaded later.
+        # Named for Textual's lookup, not bound with `on`, because the page's class is loaded later.
         event.stop()
         focused = self.controller is not None and self.controller.chat.start.has_focus
         self.prompt.set_class(focused, "-quiet")

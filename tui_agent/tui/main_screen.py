@@ -134,7 +134,7 @@ class Frame(App[int]):
         self.notice = Notice(looks, id="notice")
         self.chat = Vertical(id="chat")
         if self.first.bare:
-            # By name, so that only a start that shows this page loads it before the first paint.
+            # Imported here, so that only a start that shows this page loads it before the first paint.
             self.start = import_module("tui_agent.tui.panes.start").first_page(
                 looks, self.editor, str(self.options.cwd)
             )
@@ -286,7 +286,7 @@ class Frame(App[int]):
 
     def report_error(self, name: str, error: BaseException) -> str:
         """Show a notice about an error in background work and return its text; the app keeps running."""
-        # By name, since only an error needs this module.
+        # Imported here, since only an error needs this module.
         clean = import_module("tui_agent.session.fault_redaction").redact_text
         error_text = clean(repr(error), self.environ, self.options.cwd)
         notice = f"{name or 'Something'} failed: {error_text}. Run /doctor to see why."

@@ -10,7 +10,10 @@ from tui_agent.units import format_time
 
 
 class PartStream:
-    """Prints each part of a session to `out` as soon as it is recorded. It must be called with every record, in order."""
+    """Prints each part of a session to `out` as soon as the part is recorded.
+
+    Call an instance with every record, in order.
+    """
 
     def __init__(self, out: TextIO, *, as_json: bool) -> None:
         self._parts = Parts()
@@ -27,7 +30,7 @@ class PartStream:
 class Progress:
     """Prints to `out` what the agent does, for a person who waits at a terminal. The final answer is not printed.
 
-    It must be called with every record, in order.
+    Call an instance with every record, in order.
     """
 
     def __init__(self, out: TextIO) -> None:

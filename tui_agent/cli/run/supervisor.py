@@ -44,7 +44,9 @@ class LineRelay:
     def __init__(self) -> None:
         self._source, self._sink = os.pipe()
         self._life, self._alive = os.pipe()
-        """A pipe without data that closes when the child process ends: programs started by the child do not inherit it.
+        """A pipe that carries no data.
+
+        It closes when the child process ends, because the child's programs do not inherit it.
         """
 
     def in_child(self) -> None:

@@ -16,7 +16,7 @@ async def _paste(context: AppContext) -> None:
     app, config = context.app, context.config
     if config is None:
         return
-    # By name, since only a paste needs this module.
+    # Imported here, since only a paste needs this module.
     clipboard = await asyncio.to_thread(import_module, "tui_agent.tui.terminal.clipboard_image")
     try:
         image = await asyncio.to_thread(clipboard.read_clipboard_image, app.environ)

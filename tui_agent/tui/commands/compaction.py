@@ -60,8 +60,8 @@ def _list_items(view: CompactedView) -> list[Item]:
 def _offer_undo(context: AppContext, view: CompactedView) -> None:
     """Ask before undoing the newest summary.
 
-    The row that undoes the summary is the first in the list. Without the question, an accidental Enter would discard
-    the result of a model request.
+    The row that undoes the summary is the first in the list of summarised messages. Without the question, an accidental
+    Enter would discard the result of a model request.
     """
     items = [
         Item("leave", "Keep it", "the summary stays in the context"),

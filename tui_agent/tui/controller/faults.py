@@ -87,7 +87,7 @@ class FaultReporter:
         self._write(part, "".join(traceback.format_exception(error)))
 
     def _clean(self, text: str) -> str:
-        # By name, since only an error needs this module.
+        # Imported here, since only an error needs this module.
         clean: Callable[..., str] = import_module("tui_agent.session.fault_redaction").redact_text
         return clean(text, self._app.environ, self._app.options.cwd)
 

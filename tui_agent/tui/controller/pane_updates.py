@@ -1,4 +1,5 @@
-"""Pane updates: passes each pane its views, and writes the status line, the terminal's title and the prompt's row.
+"""Pane updates: passes each pane its views, and writes the status line, the terminal's title and the row below the
+prompt.
 
 Invariant: the panes are updated at most once per frame of the pump, and a pane repaints only changed rows.
 """

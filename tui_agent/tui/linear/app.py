@@ -103,9 +103,9 @@ class LinePrinter:
         self.changes = ChangedFileLines(session)
         self.verbs: dict[str, str] = {}
         self._streamed_text: dict[str, str] = {}
-        """The printed part of each streamed answer, by request id."""
+        """Mapping from request id to the printed part of the streamed answer."""
         self._unfinished_lines: dict[str, str] = {}
-        """The incomplete last line of each streamed answer, by request id."""
+        """Mapping from request id to the incomplete last line of the streamed answer."""
         self._unmapped = False
         """True once the notice about a missing repository map was printed."""
         self.under_way = False
@@ -348,7 +348,7 @@ def run_linear(options: SessionOptions, *, handle: "EngineLink | None" = None) -
 async def _write_all(session: "AppSession", linear: LinePrinter, last: int) -> None:
     """Print all events of the session.
 
-    After event `last`, continue a turn that was interrupted while a question was open.
+    After event `last`, continue a turn that was interrupted while it waited for the answer to a question.
     """
     follower = session.follow()
     while batch := await follower.next_batch():

@@ -388,7 +388,7 @@ class Prompt(Vertical):
 
 
 async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
-    # By name and in a thread, because the first screen does not search symbols.
+    # Imported here and in a thread, because the first screen does not search symbols.
     module = await asyncio.to_thread(import_module, "tui_agent.tui.prompt.symbol_search")
     symbols: Sequence[Symbol] = await module.search_git(root, query)
     return symbols

@@ -131,7 +131,7 @@ def open_board(context: AppContext, argument: str) -> None:
 
     If `argument` is empty, show the newest run of the workspace.
     """
-    # By name, because the app imports the evaluation's types only when it shows a run.
+    # Imported here, because the app loads the evaluation's types only when it shows a run.
     board = import_module("tui_agent.evals.board")
     path = context.app.options.cwd / argument if argument else board.newest_run(context.app.options.cwd)
     if path is None:

@@ -78,7 +78,8 @@ def has_no_model_or_session(
 def first_look(options: SessionOptions, environ: Mapping[str, str]) -> FirstLook:
     """Return the look of the first frame.
 
-    It is taken from the options, the environment, the user's config.toml, or the remembered choices, in this order.
+    The look is taken from the options, the environment, the user's config.toml, or the remembered choices, in this
+    order.
     """
     settings = _user_file(environ)
     choices = _choices(options, environ, settings)

@@ -75,7 +75,7 @@ def open_live_replay(
 
     `is_watched` is True if a process still writes the log.
     """
-    # By name, because the app imports the store only when it reads a log.
+    # Imported here, because the app loads the store only when it reads a log.
     source = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
     host = ReplayHost(context.ask, opens="/sessions")
     screen = FollowingScreen(cast(LiveSource, source), host, lambda: context.app.looks, to_seq=to_seq)
