@@ -123,7 +123,7 @@ def run_command_line(words: list[str]) -> int:
         status = dispatch(words)
         sys.stdout.flush()  # a failure to write must be reported here, not at interpreter exit
         return status
-    except SystemExit as exit_request:  # raised by argparse for --help
+    except SystemExit as exit_request:  # argparse raises this for --help
         return int(exit_request.code or 0)
     except BaseException as raised:  # noqa: BLE001
         error = innermost_error(raised)

@@ -68,7 +68,7 @@ class CrashMarks:
         try:
             mark = json.loads((self._folder / name).read_bytes())
             return mark if {"pid", "files"} <= mark.keys() else None
-        except (OSError, ValueError, AttributeError):  # no mark, or one that was cut
+        except (OSError, ValueError, AttributeError):  # no mark, or one that is incomplete
             return None
 
     def _write(self, name: str, files: str, *, is_left_out: bool) -> None:

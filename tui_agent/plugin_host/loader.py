@@ -236,7 +236,7 @@ class PluginHost:
         writes_bytecode = sys.dont_write_bytecode
         with redirect_stdout(sys.stderr):
             outcomes = [Outcome(self._register(plugin)) for plugin, _ in bundled]
-            sys.dont_write_bytecode = True  # no files of ours in the user's folders
+            sys.dont_write_bytecode = True  # do not write files into the user's folders
             try:
                 functions = [partial(self._register_marked, plugin, files) for plugin, files in external]
                 outcomes += run_side_by_side(functions, self._limit)

@@ -385,7 +385,7 @@ def run_in_browser(options: SessionOptions, *, handle: "EngineLink") -> int:
     app = AgentApp(options, watch_themes=True)
     app.handle = handle
     app.driver_class = import_module("textual.drivers.web_driver").WebDriver
-    app.terminal = Terminal(app._write, {})  # a page has no title to restore, and answers no questions
+    app.terminal = Terminal(app._write, {})  # a browser page has no title to restore, and answers no queries
     return app.run() or 0
 
 

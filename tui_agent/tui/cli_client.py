@@ -65,7 +65,7 @@ class CommandLine:
 
 
 def _kill(child: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):  # it has just ended
+    with contextlib.suppress(ProcessLookupError):  # the process has just ended
         child.kill()
 
 

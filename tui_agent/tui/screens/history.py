@@ -148,6 +148,8 @@ def run_history(
     app = HistoryApp(options, title, messages)
     if browser:
         app.driver_class = import_module("textual.drivers.web_driver").WebDriver
-        app.terminal = Terminal(app._write, {})  # a page has no title to restore, and answers no questions
+        app.terminal = Terminal(
+            app._write, {}
+        )  # a browser page has no title to restore, and answers no queries
         return app.run() or 0
     return app.run(mouse=app.first.mouse) or 0
