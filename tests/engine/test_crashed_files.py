@@ -8,7 +8,10 @@ import pytest
 from tests.engine.harness import Bench, QuickClock, call, running, say
 from tests.engine.test_rewind import files, go
 from tests.stubs.tool_context import tools_of
+from tui_agent.folds.transcript.entries import TurnEntry
+from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.commands import SubmitPrompt, Undo
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged
 
 
@@ -108,6 +111,20 @@ async def test_what_a_command_changed_stays_the_sessions_wherever_the_program_wa
         assert _lines(tmp_path) == (4, 2)
         await go(bench, Undo())
     assert files(tmp_path) == {"both": "one\n", "gone": "one\n"}
+
+
+async def test_a_message_sent_at_once_begins_after_the_lost_changes_are_checkpointed(tmp_path: Path) -> None:
+    await _cut_command(tmp_path, "file.changed")
+    async with running(tmp_path, [say("Hi.")], checkpoints=True) as bench:
+        bench.submit(SubmitPrompt(text="go on"))
+        await bench.until("turn.finished", 2)
+        transcript = Transcript()
+        for record in bench.recorder.records_after(-1):
+            if isinstance(record, Envelope):
+                transcript.apply(record)
+    turns = [entry for entry in transcript.view().entries if isinstance(entry, TurnEntry)]
+    assert [(turn.files, turn.added, turn.removed) for turn in turns] == [(3, 4, 2), (0, 0, 0)]
+    assert not any(turn.has_unknown_changes for turn in turns)
 
 
 async def test_a_resume_that_is_killed_before_its_checkpoint_changes_nothing_of_that(tmp_path: Path) -> None:

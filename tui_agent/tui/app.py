@@ -226,7 +226,13 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     def copy_or_stop(self) -> None:
         """Handle Ctrl+C: copy the selection, else interrupt, else clear the message. A second press in a row quits."""
+        chat = None
+        if self.controller is not None and len(self.screen_stack) == 1:
+            chat = self.controller.chat.widget
         selected = self.screen.get_selected_text() or self.editor.selected_text
+        if chat is not None and chat.selection is not None:
+            selected = selected or chat.selected_text()
+            chat.clear_selection()  # so that the next press stops the turn
         if selected:
             self.copy_text(selected)
             return

@@ -39,6 +39,12 @@ def test_f3_with_a_modifier_is_a_key_and_not_a_report_of_the_cursor() -> None:
     assert keys_of("a\x1b[1;3Rb") == ["a", "alt+f3", "b"]
 
 
+def test_esc_and_tab_are_two_keys_and_never_shift_tab() -> None:
+    assert keys_of("\x1b\t") == keys_of("\x1b", "\t") == ["escape", "tab"]
+    assert keys_of("\x1b", "\t", patient=True) == ["escape", "tab"]
+    assert keys_of("\x1b[Z") == ["shift+tab"]
+
+
 WHITE = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\"
 
 

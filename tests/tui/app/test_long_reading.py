@@ -124,8 +124,10 @@ async def test_the_mouse_folds_selects_and_copies_the_source() -> None:
         await driven.pilot.pause()
         assert copied == [ANSWER]
         assert "Copied 4 lines." in driven.text()
-        await driven.press("escape")
-        assert widget.selection is None
+        await driven.press("ctrl+c")
+        assert copied == [ANSWER, ANSWER] and widget.selection is None
+        await driven.press("ctrl+c")
+        assert "Press Ctrl+C again to quit." in driven.text()
 
 
 async def test_a_long_message_folds_and_opens_by_key() -> None:

@@ -38,6 +38,8 @@ from tui_agent.workspace.local.granted_paths import grant_paths
 
 _EDIT_VERBS = frozenset({"edit", "write"})
 """Verbs of the tools that change a file. A verb is known even if a call's arguments are invalid."""
+_MAX_NAME_CHARS = 60
+"""Characters shown of the name of a tool that does not exist."""
 _AFTER_FAILED_EDIT = "Not run, because an earlier edit in this answer was not made."
 
 
@@ -130,8 +132,8 @@ class ToolPhase:
                 name=plan.call.name,
                 arguments=plan.call.arguments,
                 iteration=recorder.state_of(agent).own_iteration,
-                verb=tool.spec.verb if tool is not None else plan.call.name[:9],
-                target=plan.target,
+                verb=tool.spec.verb if tool is not None else "call",
+                target=plan.target if tool is not None else plan.call.name[:_MAX_NAME_CHARS],
             ),
             agent=agent,
         )
@@ -157,7 +159,8 @@ class ToolPhase:
             if isinstance(plan.fault, ToolCrash | ToolUnavailable):
                 self._close_failed(plan.call, agent, plan.fault)
             else:
-                self._close(plan.call, agent, "invalid", plan.fault.message, "invalid call")
+                reason = (TextBlock(text=plan.fault.message),)
+                self._close(plan.call, agent, "invalid", plan.fault.message, "invalid call", reason)
             return None
         try:
             effects = tool.effects(args)

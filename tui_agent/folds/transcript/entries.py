@@ -203,7 +203,7 @@ class TurnEntry(EntryBase):
     folders: tuple[FolderFiles, ...] = ()
     """Generated folders with changed files. `files` does not count these files."""
     has_unknown_changes: bool = False
-    """True if a call that may have changed files was lost in a crash. The next checkpoint contains its changes."""
+    """True if a call that may have changed files was lost in a crash, until a checkpoint contains its changes."""
 
     @property
     def files_text(self) -> str:

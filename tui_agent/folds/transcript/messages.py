@@ -124,7 +124,6 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
     for question in tuple(draft.questions):
         draft.void_question(question)
     draft.question_calls.clear()
-    is_net = sums.edits == len(sums.files)
     if payload.reason == "model_error" and draft.failure is None and draft.overflow_notice is not None:
         _add_failure(draft, ev, (_FAULTS["overflow"], payload.detail))
     in_notice = payload.reason == "model_error" and _add_kept_work(draft)
@@ -136,15 +135,12 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
             detail="" if in_notice else payload.detail,
             duration_ms=payload.duration_ms or draft.elapsed_ms(draft.turn_started_at, ev),
             iterations=sums.iterations,
-            files=len(sums.files) + sums.unlisted_count,
-            added=sums.added if is_net else 0,
-            removed=sums.removed if is_net else 0,
-            edits=0 if is_net else sums.edits,
             cost_usd=sums.cost_usd,
-            folders=sums.generated.view(),
             has_unknown_changes=sums.has_unknown_changes,
+            **sums.count_changes(),
         )
     )
+    draft.turn_end = len(draft.entries) - 1
     draft.turn_running, draft.crash_time = False, None
 
 

@@ -6,9 +6,9 @@ record the index.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
-from tui_agent.folds.session.generated_files import GeneratedFiles
+from tui_agent.folds.session.generated_files import FolderFiles, GeneratedFiles
 from tui_agent.folds.transcript.entries import (
     AnswerEntry,
     Entry,
@@ -33,6 +33,16 @@ Stream: TypeAlias = dict[int, int]
 """`dict` of the number of a streamed part of a request → the index of the entry that shows the part."""
 
 
+class ChangeCounts(TypedDict):
+    """The fields of `TurnEntry` that count changed files."""
+
+    files: int
+    added: int
+    removed: int
+    edits: int
+    folders: tuple[FolderFiles, ...]
+
+
 class TurnSums:
     """Totals of the running turn, for the row at the turn's end."""
 
@@ -51,6 +61,20 @@ class TurnSums:
         self.removed = 0
         self.cost_usd: float | None = None
 
+    def count_changes(self) -> ChangeCounts:
+        """Return the fields of `TurnEntry` that count changed files.
+
+        The line counts are 0 if a file changed more than once, because they are then not the turn's net difference.
+        """
+        is_net = self.edits == len(self.files)
+        return {
+            "files": len(self.files) + self.unlisted_count,
+            "added": self.added if is_net else 0,
+            "removed": self.removed if is_net else 0,
+            "edits": 0 if is_net else self.edits,
+            "folders": self.generated.view(),
+        }
+
 
 class Draft:
     """The mutable transcript.
@@ -67,6 +91,8 @@ class Draft:
         """The newest turn before the newest move of the head. The next turn has a higher number."""
         self.turn_running = False
         self.sums = TurnSums()
+        self.turn_end: int | None = None
+        """Index of the entry of the newest turn's end."""
         self.queued: dict[RequestId, int] = {}
         self.streams: dict[RequestId, Stream] = {}
         self.retries: dict[RequestId, int] = {}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.text.labels import describe_saved_rule
-from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState
+from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState, TurnEntry
 from tui_agent.folds.transcript.state import Draft
 from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.display import DiffBlock, TextBlock
@@ -221,3 +221,8 @@ def _on_checkpoint_taken(draft: Draft, ev: Envelope, payload: CheckpointTaken) -
         return
     draft.sums.generated.add(payload.folders)
     draft.sums.unlisted_count += payload.unlisted_count
+    entry = None if draft.turn_running or draft.turn_end is None else draft.entries[draft.turn_end]
+    if draft.turn_end is not None and isinstance(entry, TurnEntry):
+        # A crash ended the turn, and only now the changes of its last calls are known.
+        entry = replace(entry, has_unknown_changes=False, **draft.sums.count_changes())
+        draft.replace_entry(draft.turn_end, entry)

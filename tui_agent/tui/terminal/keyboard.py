@@ -37,13 +37,16 @@ class _Keys(StrEnum):
     ALT_ENTER = ALT_ENTER
 
 
-def register_alt_enter() -> None:
-    """Make Textual parse `ESC CR` and `ESC LF` as the key `alt+enter`, instead of dropping the Esc.
+def correct_sequences() -> None:
+    """Make Textual parse `ESC CR` and `ESC LF` as the key `alt+enter`, and `ESC TAB` as Esc and Tab.
 
-    As with other sequences, both bytes must come from one read: Esc and a later Enter stay two keys.
+    Textual drops the Esc of the former, and takes the latter as Shift+Tab, which terminals send as `ESC [ Z`: Esc and
+    Tab typed quickly would change the policy. As with other sequences, both bytes of Alt+Enter must come from one read:
+    Esc and a later Enter stay two keys.
     """
     for sequence in ("\x1b\r", "\x1b\n"):
         ANSI_SEQUENCES_KEYS[sequence] = (_Keys.ALT_ENTER,)  # type: ignore[index]
+    ANSI_SEQUENCES_KEYS.pop("\x1b\t", None)  # type: ignore[attr-defined]
 
 
 class BackgroundReported(Message):
@@ -80,7 +83,7 @@ class Keyboard(XTermParser):
     """
 
     def __init__(self, debug: bool = False) -> None:
-        register_alt_enter()
+        correct_sequences()
         super().__init__(debug)
         begins = {key[1] for key in ANSI_SEQUENCES_KEYS if len(key) > 1 and key[0] == ESC} | {ESC, "["}
         self._alone = re.compile(f"(?<={ESC})(?=[^{re.escape(''.join(sorted(begins)))}])")
@@ -158,11 +161,11 @@ class Keyboard(XTermParser):
     def _parse_keys(self, data: str, *, after_esc: bool) -> Iterator[Message]:
         """Yield keys for characters outside a paste.
 
-        If one read returned exactly `ESC x`, it is Alt+x; otherwise it is Esc, then x.
+        If one read returned exactly `ESC x`, it is Alt+x; otherwise, or if x is Tab, it is Esc, then x.
         """
         if not data:
             return
-        if len(data) == 2 and not after_esc:
+        if len(data) == 2 and not after_esc and data != "\x1b\t":
             is_pair = data[0] == ESC and data[1] < " " and data[1] != ESC and data not in ANSI_SEQUENCES_KEYS
             for message in super().feed(data[1] if is_pair else data):
                 if is_pair and isinstance(message, Key) and message.key.startswith("ctrl+"):
