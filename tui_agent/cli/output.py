@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
@@ -73,10 +74,22 @@ def say_text(text: str) -> None:
 def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
     """Print a table with the column names `head`. Columns are as wide as their longest cell."""
     cells = [[escape_control(cell) for cell in row] for row in rows]
-    widths = [max(len(row[column]) for row in [list(head), *cells]) for column in range(len(head))]
-    for number, row in enumerate([list(head), *cells]):
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    rows_with_head = [list(head), *cells]
+    widths = [max(_width(row[column]) for row in rows_with_head) for column in range(len(head))]
+    for number, row in enumerate(rows_with_head):
+        padded = (cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
+        line = "  ".join(padded).rstrip()
         print(dim(line) if number == 0 else line)
+
+
+def _width(text: str) -> int:
+    """Return the width of a line in terminal cells: wide characters have 2, combining marks 0."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF")
+        for char in text
+    )
 
 
 def say_result(value: object, text: str, *, as_json: bool) -> None:

@@ -27,6 +27,8 @@ from tui_agent.protocol.parts import TextContent, ToolCallPart, tool_calls
 
 TURN_ENDED_FIRST = "the previous turn ended before this call started"
 """The recorded reason if a call that waits for approval is closed because another turn or command starts."""
+STOPPED_FIRST = "the work was stopped before this call started"
+"""The recorded reason if a call that has not started is closed because the user or a crash stopped the work."""
 _REDACTED = "[redacted: "
 """Start of the marker that replaces a secret in the log.
 
@@ -103,8 +105,8 @@ def close_calls(
         for_model, summary = _MESSAGES[status], SUMMARIES[status]
         if call.waits_for_delegate:
             for_model, summary = NEVER_STARTED, "not started"
-        if why and not call.started:
-            for_model, summary = f"Not run: {why}", "not run"
+        elif not call.started:
+            for_model, summary = f"Not run: {why or STOPPED_FIRST}", "not run"
         elif lost_message and status == "lost":
             for_model = lost_message
         for_model = with_output(for_model, printed.pop(call.call_id))

@@ -173,7 +173,7 @@ _COMMANDS: Final[tuple[Action, ...]] = (
     _a("context", "show what fills the context", "Commands", slash="/context", keys=("f4",), synonyms="window tokens"),
     _a("cost", "show spending; an amount sets the limit", "Commands", slash="/cost", args="[USD]", aliases=("/usage",), synonyms="money budget dollars price tokens spent"),
     _a("policy", "show or set what the agent may do without asking", "Commands", slash="/policy", args="[NAME]", aliases=("/permissions", "/plan plan", "/accept-edits accept-edits"), synonyms="approvals allow deny rules bypass mode"),
-    _a("sessions", "find, open, compare, rename or delete sessions", "Commands", slash="/sessions", args="[ID|rename TITLE]", aliases=("/history", "/session", "/rename rename"), synonyms="continue open title"),
+    _a("sessions", "find, open, compare, rename or delete sessions", "Commands", slash="/sessions", args="[ID|WORDS|rename TITLE]", aliases=("/history", "/session", "/rename rename"), synonyms="continue open title"),
     _a("status", "show model, policy, sandbox, context and cost", "Commands", slash="/status", args="[tools|plugins [enable NAME|disable NAME]|mcp]", aliases=("/tools tools", "/plugins plugins", "/mcp mcp")),
     _a("help", "search keys and commands", "Commands", slash="/help", keys=("f1",), footer="help", synonyms="shortcuts"),
     _a("find", "find text in the transcript", "Commands", slash="/find", args="TEXT", keys=("ctrl+f3",), synonyms="search"),

@@ -24,7 +24,7 @@ from textual.message import Message
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import is_session_stored
-from tui_agent.tui.actions import KeyHint, Scope, footer, is_shell_line
+from tui_agent.tui.actions import KeyHint, Scope, command_word, footer, is_shell_line
 from tui_agent.tui.main_screen import SessionApp, Spawn
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.prompt import PLACEHOLDER, Prompt
@@ -200,7 +200,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
         event.stop()
         self.hide_notice()
         if self.controller is None or self._is_opening:
-            self._wait(event, "your message is sent once the session is open")
+            what = "your command runs" if command_word(event.text) else "your message is sent"
+            self._wait(event, f"{what} once the session is open")
         else:
             self.controller.submitter.send(event)
 
@@ -287,7 +288,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         if running and self.controller is not None and not self.controller.state.turn_running:
             # A summary or a shell command runs, not a turn: a message cannot steer it, only wait for it.
             hidden |= {"steer"}
-        if is_shell_line(self.editor.text):
+        if is_shell_line(self.editor.text) or command_word(self.editor.text):
             hidden |= {"steer", "queue"}
         if self.start is not None and not self.start.numbers:
             hidden |= {"start_pick"}

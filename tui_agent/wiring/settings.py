@@ -1,6 +1,7 @@
 """Composition of a session's settings: initial settings for a new session, changed settings for a resumed session."""
 
 from tui_agent.config.settings import Config
+from tui_agent.config.user_choices import NEVER_REMEMBERED
 from tui_agent.engine.agent_programs.program_agent import PROGRAMS
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.settings import record_setting
@@ -77,7 +78,10 @@ def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Rec
 
 
 def apply_options(base: StartupContext, recorder: Recorder, settings: SessionSettings) -> None:
-    """Apply the options of this start to the settings of a resumed session."""
+    """Apply the options of this start to the settings of a resumed session.
+
+    The policy `bypass` ends with the run for which the user chose it.
+    """
     known = recorder.state.settings
     if known is None:
         return
@@ -89,6 +93,8 @@ def apply_options(base: StartupContext, recorder: Recorder, settings: SessionSet
         ("context_mode", options.context_mode),
     ]
     changed = {key for key, value in requested if value is not None}
+    if known.policy == NEVER_REMEMBERED:
+        changed.add("policy")
     if known.model.provider == NO_MODEL:
         changed.add("model")
     configured = base.config.budgets.model_dump(exclude_none=True)

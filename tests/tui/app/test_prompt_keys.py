@@ -402,7 +402,7 @@ async def test_a_command_line_typed_while_a_turn_runs_offers_no_steering() -> No
         await driven.settle()
         await driven.type("!!echo x")
         await driven.until(lambda: "steer now" not in driven.text())
-        assert "runs when nothing else runs" in driven.text()
+        assert "not while a turn runs" in driven.text()
         assert "steers this turn" not in driven.text() and "queue for after" not in driven.text()
         await driven.press("home", "delete", "delete")
         await driven.until(lambda: "steer now" in driven.text() and "steers this turn" in driven.text())

@@ -9,7 +9,8 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionNotFound
-from tui_agent.protocol.events.session import SessionContextLoaded
+from tui_agent.protocol.commands import SetPolicy
+from tui_agent.protocol.events.session import SessionContextLoaded, SettingsChanged
 from tui_agent.protocol.ids import SessionId
 
 OLD = "ses_0000000000000001"
@@ -81,6 +82,32 @@ async def test_after_a_reset_the_next_new_session_carries_nothing(tmp_path: Path
         options=SessionOptions(cwd=tmp_path, data_dir=tmp_path, carry_from="ses_first"),
     ) as driven:
         assert (await reset(driven, "/new")).carry_from is None
+
+
+async def test_a_new_session_is_in_the_folder_of_the_open_one_and_has_the_chosen_policy(
+    tmp_path: Path,
+) -> None:
+    session = stored(tmp_path)
+    async with open_app(session=session, options=SessionOptions(cwd=tmp_path, data_dir=tmp_path)) as driven:
+        session.feed(SettingsChanged(key="policy", value="accept-edits", previous="ask"))
+        await driven.until(lambda: driven.app.prompt.policy_row.policy == "accept-edits")
+        assert driven.app.controller is not None
+        options = await reset(driven, "/new")
+        assert (options.policy, options.cwd) == (None, Path(driven.app.controller.state.workspace))
+        assert options.cwd != tmp_path
+
+
+async def test_the_policy_of_the_command_line_holds_until_another_is_chosen(tmp_path: Path) -> None:
+    options = SessionOptions(cwd=tmp_path, data_dir=tmp_path, policy="plan")
+    async with open_app(session=stored(tmp_path), options=options) as driven:
+        assert (await reset(driven, "/new")).policy == "plan"
+    session = stored(tmp_path)
+    async with open_app(session=session, options=options) as driven:
+        await driven.press("shift+tab")
+        (chosen,) = [command for command in session.submitted if isinstance(command, SetPolicy)]
+        session.feed(SettingsChanged(key="policy", value=chosen.policy, previous="ask"))
+        await driven.settle()
+        assert (await reset(driven, "/new")).policy is None
 
 
 @pytest.mark.slow

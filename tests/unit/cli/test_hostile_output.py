@@ -11,7 +11,7 @@ from tests.stubs.clock import FakeClock
 from tests.stubs.golden import golden
 from tests.stubs.hostile import control_sequences, every_text, poisoned
 from tui_agent.cli.main import main
-from tui_agent.cli.output import escape_control, plain_json
+from tui_agent.cli.output import escape_control, plain_json, table
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.ids import SessionId
@@ -127,3 +127,15 @@ def test_json_still_holds_the_very_text() -> None:
     for form in every_text():
         line = plain_json(json.dumps(form, ensure_ascii=False))
         assert json.loads(line) == form and not foul(line)
+
+
+def test_columns_are_aligned_by_terminal_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    table(
+        [("notes 日本.txt", "removed"), ("e\u0301.py", "restored"), ("a.py", "removed")], ["path", "change"]
+    )
+    assert capsys.readouterr().out.splitlines() == [
+        "path            change",
+        "notes 日本.txt  removed",
+        "e\u0301.py            restored",
+        "a.py            removed",
+    ]

@@ -260,8 +260,11 @@ def _on_tool_finished(draft: Draft, ev: Envelope, payload: ToolFinished) -> None
     if payload.status in ("failed", "invalid", "lost"):
         draft.last_error = _describe_failure(payload)
     digest = call_digest(payload.name, draft.arguments.pop(payload.call_id, {}), payload.content)
-    draft.repeat_count = draft.repeat_count + 1 if digest == draft.repeated_call else 1
-    draft.repeated_call = digest
+    if digest != draft.repeated_call:
+        draft.repeat_count = 1
+    elif draft.iteration != draft.repeat_iteration:
+        draft.repeat_count += 1
+    draft.repeated_call, draft.repeat_iteration = digest, draft.iteration
 
 
 @_HANDLERS.on(ContextTruncated)

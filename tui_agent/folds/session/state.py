@@ -70,6 +70,8 @@ class Draft:
     undone_cost_usd: float = 0.0
     repeated_call: str = ""
     repeat_count: int = 0
+    repeat_iteration: int = 0
+    """The iteration of the newest call. Equal calls of one iteration count once: the model saw no result between them."""
     last_error: str = ""
     session_context: str = ""
     start_seq: int = 0

@@ -184,7 +184,7 @@ class SessionStateView:
     repeated_call: str = ""
     """The digest (`call_digest`) of the newest finished call and its result."""
     repeat_count: int = 0
-    """Number of calls in a row with the digest `repeated_call`."""
+    """Number of iterations in a row whose calls have the digest `repeated_call`."""
     last_error: str = ""
     """The message of the last failure of the engine, of a model or of a call."""
     session_context: str = ""

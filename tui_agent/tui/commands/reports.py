@@ -140,7 +140,8 @@ def export(context: AppContext, argument: str) -> None:
 
     remark = ""
     if export_format in FILE_FORMATS:
-        remark = ". It contains your files and any API keys in them. To remove API keys: tui-agent sessions export --redact"
+        command = f"tui-agent sessions export {context.app.session_id} --format {export_format} --redact"
+        remark = f". It contains your files and any API keys in them. To remove API keys: {command}"
     form = export_to_chosen_place(
         context.app,
         context.ask,

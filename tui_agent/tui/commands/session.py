@@ -1,7 +1,6 @@
-"""Commands about sessions: open another session, start a new one, pause, rename, the queue, the trace.
+"""Commands about sessions: find or open another session, start a new one, pause, rename, the queue, the trace.
 
-Invariant: `/sessions WORD` never renames the open session to a word that looks like a session id. Before it renames the
-session to any other word, it asks the user.
+Invariant: only `/rename` changes a session's name.
 """
 
 import asyncio
@@ -15,7 +14,7 @@ from tui_agent.protocol.settings import PAUSE_PENDING
 from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.commands.info import show_command_output
 from tui_agent.tui.context import AppContext
-from tui_agent.tui.modals.confirm import Confirm, QuitQuestion, describe_running_work
+from tui_agent.tui.modals.confirm import QuitQuestion, describe_running_work
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 from tui_agent.tui.screens.trace.screen import TraceScreen
 from tui_agent.tui.text import clean_line
@@ -25,27 +24,24 @@ SESSION_ID_PREFIX = "ses_"
 
 
 def list_or_open_session(context: AppContext, argument: str) -> None:
-    """List the sessions if `argument` is empty, otherwise open the session with this id.
-
-    If no session has the id, rename the open session to `argument`.
-    """
+    """Open the session with the id `argument`; if there is none, list the sessions that `argument` finds."""
     if not argument:
         context.app.push_screen(SessionsScreen(context))
     else:
-        begin(context, argument, named=True)
+        begin(context, argument, lists=True)
 
 
-def begin(context: AppContext, argument: str, *, named: bool) -> None:
+def begin(context: AppContext, argument: str, *, lists: bool) -> None:
     """Open the session with the id `argument`.
 
-    If there is no such session and `named` is True, rename the open session to `argument`.
+    If there is no such session and `lists` is True, list the sessions that `argument` finds.
     """
     if context.sessions.under_way:
-        context.app.do("sessions" if named else "pause", argument if named else f"resume {argument}")
+        context.app.do("sessions" if lists else "pause", argument if lists else f"resume {argument}")
     elif context.is_running:
-        context.worker(_open_or_rename(context, argument, named=named, can_open=False), "session")
+        context.worker(_open_or_list(context, argument, lists=lists, can_open=False), "session")
     else:
-        context.sessions.go_to(_open_or_rename(context, argument, named=named, can_open=True), "session")
+        context.sessions.go_to(_open_or_list(context, argument, lists=lists, can_open=True), "session")
 
 
 def say_turn_is_running(context: AppContext) -> None:
@@ -54,8 +50,8 @@ def say_turn_is_running(context: AppContext) -> None:
     context.app.say(f"A turn is running. Press {key} to stop it before you open another session.", "warning")
 
 
-async def _open_or_rename(context: AppContext, argument: str, *, named: bool, can_open: bool) -> None:
-    """Open or rename a session as `begin` does; `can_open` is False while a turn runs."""
+async def _open_or_list(context: AppContext, argument: str, *, lists: bool, can_open: bool) -> None:
+    """Open a session or list sessions as `begin` does; `can_open` is False while a turn runs."""
     session = ""
     try:
         session, problem = await _find_session(context, argument)
@@ -63,47 +59,20 @@ async def _open_or_rename(context: AppContext, argument: str, *, named: bool, ca
         is_other = session not in ("", context.app.session_id)
         if can_open and not is_other:
             context.sessions.stay()
+    is_id = argument.startswith(SESSION_ID_PREFIX) and len(argument.split()) == 1
     if is_other and can_open:
         await context.sessions.open(context.sessions.options_for(session))
     elif is_other:
         say_turn_is_running(context)
-    else:
-        _rename_or_refuse(context, argument, session, problem, named=named)
-
-
-def _rename_or_refuse(context: AppContext, argument: str, session: str, problem: str, *, named: bool) -> None:
-    if session:
+    elif session:
         context.app.say("This session is already open.")
     elif problem:
         context.app.say(problem, "warning")
-    elif not named or (argument.startswith(SESSION_ID_PREFIX) and len(argument.split()) == 1):
+    elif lists and not is_id:
+        context.app.push_screen(SessionsScreen(context, argument))
+    else:
         shown = clean_line(argument)[:60]
         context.app.say(f"No session {shown}. /sessions lists all; /new starts one.", "warning")
-    elif context.session is None:
-        context.app.say("No session is open to rename. /sessions lists all.", "warning")
-    elif len(argument.split()) > 1:
-        _rename(context, argument)
-    else:
-        _ask_for_rename(context, argument)
-
-
-def _ask_for_rename(context: AppContext, name: str) -> None:
-    """Ask before renaming, because a single word may be meant as another session's id."""
-    shown = clean_line(name)[:60]
-    question = Confirm(
-        lambda: context.app.looks,
-        f"Rename this session to {shown}?",
-        [f"There is no session {shown} to open. /sessions lists all."],
-        yes=("confirm_go", "rename"),
-        no="keep its name",
-        level="info",
-    )
-    context.app.push_screen(question, lambda yes: _rename(context, name) if yes else None)
-
-
-def _rename(context: AppContext, name: str) -> None:
-    context.submit(Rename(title=name))
-    context.app.say(f"Renamed this session to {clean_line(name)[:60]}.", "done")
 
 
 async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
@@ -166,7 +135,7 @@ async def _reset(context: AppContext, wanted: str) -> None:
 def resume(context: AppContext, argument: str) -> None:
     """Continue a paused turn; if `argument` is a session's id or no turn is paused, open an earlier session."""
     if argument:
-        begin(context, argument, named=False)
+        begin(context, argument, lists=False)
     elif context.state.agent_state == "paused":
         context.submit(Resume())
     elif context.is_running and context.state.state_reason == PAUSE_PENDING:

@@ -7,6 +7,7 @@ is reported once.
 
 import asyncio
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 from tui_agent.config.layers import load_config
@@ -55,6 +56,8 @@ class ChoiceKeeper:
         context = self._context
         if self._chosen_policy == state.settings.policy and context.views.seq > context.seen_seq:
             self._chosen_policy = ""
+            # From now on, a new session starts with the chosen policy, not with that of the command line.
+            context.app.options = replace(context.app.options, policy=None)
             self.remember(policy=state.settings.policy)
         model = state.settings.model
         in_use = model.profile, model.base_url

@@ -241,20 +241,31 @@ class SessionSwitcher:
         self.under_way = True
         is_stored = await asyncio.to_thread(is_session_stored, self._host.folder)
         session_id = self._host.app.session_id if is_stored else None
-        options = self.same_settings()
+        options = replace(self.same_settings(), session=session_id)
+        if (settings := self._host.state.settings) is not None:
+            options = replace(options, policy=settings.policy)
         await self._close_session("switched")
         self._is_lost = True
-        await self.open(replace(options, session=session_id))
+        await self.open(options)
 
     def same_settings(self) -> SessionOptions:
-        """Return options for a new session with the open session's settings, except a model that is not usable."""
+        """Return options for a new session in the open session's folder, with its agent and, if usable, its model.
+
+        The new session does not get the open session's policy, which may be that of an approved plan or of another
+        project: it starts with the policy that the user chose.
+        """
         options = replace(
-            self._host.app.options, session=None, continue_latest=False, carry_from=None, prompt=None
+            self._host.app.options,
+            session=None,
+            continue_latest=False,
+            carry_from=None,
+            prompt=None,
+            cwd=Path(self._host.work_folder),
         )
         settings = self._host.state.settings
         if settings is None:
             return options
-        options = replace(options, policy=settings.policy, agent=settings.agent)
+        options = replace(options, agent=settings.agent)
         if not settings.model.model:
             return options
         return replace(

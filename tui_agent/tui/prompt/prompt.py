@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
-from tui_agent.tui.actions import Action, is_shell_line
+from tui_agent.tui.actions import Action, command_word, is_shell_line
 from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.prompt.argument_completion import ArgumentCompletion
 from tui_agent.tui.prompt.attachments import Picture
@@ -203,8 +203,8 @@ class Prompt(Vertical):
         elif self.editor.paste_at_cursor is not None:
             note = f"{self.editor.key_map.key_of('open_block')} shows the pasted text"
         elif self.running and is_shell_line(self.editor.text):
-            note = "runs when nothing else runs"
-        elif self.running and self.editor.text.strip():
+            note = "not while a turn runs"
+        elif self.running and self.editor.text.strip() and not command_word(self.editor.text):
             note = f"waits for {self._waits_for}" if self._waits_for else "steers this turn"
         else:
             note = self._note

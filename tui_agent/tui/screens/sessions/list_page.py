@@ -72,6 +72,8 @@ class SessionsPage(SearchPage[Line]):
     def on_mount(self) -> None:
         self.table.open_session = self.context.app.session_id
         self.read()
+        if self.text:
+            self.show_typed()
 
     @property
     def text(self) -> str:

@@ -116,7 +116,7 @@ class SessionTable:
     def _name_parts(self, session: Row, depth: int, room: int, line: Pen) -> list[Part]:
         ellipsis = self._looks().symbols.ellipsis
         indent = "  " * (depth - 1) + branch_mark(self._looks()) if depth else ""
-        note = f", fork at {session.forked_at}" if session.forked_at is not None else ""
+        note = session.fork_note
         is_here = session.id == self.open_session
         place = ", open here" if is_here else ", open elsewhere" if session.open else ""
         if width_of(indent + session.name + note + place) <= room:

@@ -53,9 +53,14 @@ class Row:
         return clean_line(PurePath(self.workspace).name or self.workspace) or "unknown"
 
     @property
+    def fork_note(self) -> str:
+        """The text after the name of a fork, e.g. `, fork at 88`; empty for other sessions."""
+        return f", fork at {self.forked_at}" if self.forked_at is not None else ""
+
+    @property
     def search_text(self) -> str:
-        """The title and the id, casefolded for the search by name."""
-        return f"{self.title}\n{self.id}".casefold()
+        """The title with the note about a fork, and the id, casefolded for the search by name."""
+        return f"{self.title}{self.fork_note}\n{self.id}".casefold()
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,9 @@ class SessionsScreen(SessionsPage):
         "field_leave": ("end_renaming", False),
     }
 
-    def __init__(self, context: AppContext) -> None:
+    def __init__(self, context: AppContext, text: str = "") -> None:
         super().__init__(context)
+        self.search_field.insert(text)
         self._renaming: Row | None = None
         self._comparing: Row | None = None
         """The session to compare with the session that the user selects next; None if the user is not comparing."""
