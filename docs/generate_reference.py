@@ -62,8 +62,8 @@ for five seconds, with those facts as JSON on its standard input: `session`, `ti
 **Remembered choices.** The app remembers the theme, the model and the side panes (F6) that you choose in it, and the policy of
 each project, in `choices.json` of the data folder. Its later starts, in a terminal or a browser (`tui-agent serve`), use them
 where none of the above sets the key; `tui-agent run` uses only the model. Options such as `--model` hold for one start. `bypass`
-is never remembered. Approving a plan changes the policy of its session only: if you chose `plan`, the next session starts in
-`plan` again. A session that you open again keeps its own model and policy. To forget the choices, delete the file."""
+is never remembered. `/new` starts with the remembered policy too. Approving a plan changes the policy of its session only:
+if you chose `plan`, the next session starts in `plan` again. A session that you open again keeps its own model and policy, but not `bypass`. To forget the choices, delete the file."""
 SETTINGS_TABLES: tuple[tuple[str, str, Any], ...] = (
     ("[models.NAME]", "Examples for vendors and local servers: [models.md](models.md).", ModelProfile),
     ("[budgets]", "", Budgets),
