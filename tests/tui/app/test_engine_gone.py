@@ -4,9 +4,15 @@ import asyncio
 
 from tests.stubs.fake_session import FakeSession, FakeTrouble
 from tests.tui.app.driving import golden, open_app
-from tui_agent.protocol.commands import SubmitPrompt
+from tui_agent.protocol.commands import SendQueued, SubmitPrompt
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
-from tui_agent.protocol.events.turn import QuestionAsked, TurnStarted, UserShellProgress, UserShellStarted
+from tui_agent.protocol.events.turn import (
+    QuestionAsked,
+    TurnStarted,
+    UserQueued,
+    UserShellProgress,
+    UserShellStarted,
+)
 from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.tui.modals.question import Question
 
@@ -30,6 +36,20 @@ async def test_a_message_after_the_engines_death_opens_the_session_again_and_is_
         sent = [command for command in second.submitted if isinstance(command, SubmitPrompt)]
         assert [command.text for command in sent] == ["my words"]
         assert not first.submitted or not isinstance(first.submitted[-1], SubmitPrompt)
+
+
+async def test_enter_after_the_engines_death_opens_the_session_again_and_sends_the_queued_message() -> None:
+    queued = UserQueued(queue_id=RequestId("q_1"), text="my words")
+    first, second = FakeSession(golden("night_shift")), FakeSession(golden("night_shift"))
+    for session in (first, second):
+        session.feed(queued)
+    async with open_app(session=first) as driven:
+        await driven.settle()
+        first.end()
+        await driven.until(lambda: "engine ended" in driven.text())
+        driven.app.spawn = lambda options: second
+        await driven.press("enter")
+        await driven.until(lambda: any(isinstance(command, SendQueued) for command in second.submitted))
 
 
 async def test_after_the_engines_death_another_session_can_be_opened() -> None:

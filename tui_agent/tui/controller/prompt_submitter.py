@@ -39,10 +39,17 @@ class PromptSubmitter:
         """Handle Enter on an empty prompt: reopen a question, send the queued messages, or repeat a failed turn."""
         if self._host.questions.reopen() or self._host.questions.ask_again():
             return
-        if self._host.state.queue:
+        if self._host.state.queue and self._host.sessions.must_reopen:
+            self._reopen_for(Intent("queue", "send"))
+        elif self._host.state.queue:
             self._host.act("queue", "send")
         elif not self._host.is_running and self._host.state.last_turn_end == "model_error":
             self._host.submit(SubmitPrompt(text="Try again."))
+
+    def _reopen_for(self, item: "Intent | Prompt.Submitted") -> None:
+        """Open the session again, because its engine has ended, and send `item` to it."""
+        self._host.app.waiting_intents.append(item)
+        self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")
 
     def return_to_prompt(
         self, waiting: "list[Intent | Prompt.Submitted]"
@@ -95,9 +102,8 @@ class PromptSubmitter:
     def _send_message(self, message: Prompt.Submitted) -> bool:
         text = message.text.strip("\n")
         if self._host.sessions.must_reopen:
-            self._host.app.waiting_intents.append(message)
             self._remember(text)
-            self._host.sessions.go_to(self._host.sessions.reopen(), "reopen")
+            self._reopen_for(message)
             return True
         if self._host.session is None:
             self._host.submit(SubmitPrompt(text=text))
