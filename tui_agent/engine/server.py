@@ -78,8 +78,6 @@ class Engine:
         self._is_closing = self._client_is_gone = False
         self._running_plan: anyio.Event | None = None
         """Event that is set when the running `PlanRevert` ends. Commands that move the head wait for it."""
-        self._lost_changes: anyio.Event | None = None
-        """Event that is set when the changes of calls that a crash ended are checkpointed. Messages wait for it."""
         self._checkpointing = CheckpointRecorder(parts.recorder, parts.blobs, parts.checkpoints, parts.clock)
         self._background = Background(JobManager(parts, self._ticker, on_trouble), ProgramKeeper(parts))
         self._turns = Turns(
@@ -107,8 +105,7 @@ class Engine:
             self._background.begin(group)
             self._guard(partial(self._states.set, AgentState.IDLE))
             if self._checkpointing.load_uncheckpointed():
-                self._lost_changes = anyio.Event()
-                group.start_soon(self._checkpoint_lost_changes, self._lost_changes)
+                group.start_soon(self._take_baseline)
             group.start_soon(self._guard_async, self._prompt_hooks.session_start)
             group.start_soon(self._guard_async, self._turns.count_history)
             self._next_in_queue(group)
@@ -296,7 +293,8 @@ class Engine:
             )
 
     def _begin_turn(self, message: UserMessageReceived, group: TaskGroup, command: Command | None) -> None:
-        if self._lost_changes is None and self._prompt_hooks.can_record_at_once(message.text):
+        is_lost = self._checkpointing.has_uncheckpointed_changes
+        if not is_lost and self._prompt_hooks.can_record_at_once(message.text):
             self._start_turn(message, group, command)
         else:
             self._turns.reserve()
@@ -315,8 +313,8 @@ class Engine:
         hook_verdict: HookVerdict | None = None
         try:
             with self._turns.scope as scope:
-                if self._lost_changes is not None:
-                    await self._lost_changes.wait()
+                if self._checkpointing.has_uncheckpointed_changes:
+                    await self._take_baseline()
                 hook_verdict = await self._prompt_hooks.ask_hooks(message.text)
                 if hook_verdict.decision != "deny":
                     message = await self._prompt_hooks.add_mentions(message)
@@ -407,14 +405,6 @@ class Engine:
             self._turns.release()
             self._guard(partial(self._states.set, AgentState.IDLE))
         self._next_in_queue(group, awaited=not _queued_ids(self._parts.recorder) <= before)
-
-    async def _checkpoint_lost_changes(self, ended: anyio.Event) -> None:
-        """Checkpoint the changes of calls that a crash ended, and set `ended`, whether or not that succeeded."""
-        try:
-            await self._take_baseline()
-        finally:
-            self._lost_changes = None
-            ended.set()
 
     async def _take_baseline(self) -> None:
         with _reporting_store_errors(self._on_trouble):
