@@ -204,7 +204,10 @@ class EditorSession:
 
 
 def _unfinished_call_update(call_id: CallId) -> Update:
-    """Return the update for a call that waited for its approval when an earlier run ended: no editor is asked again."""
+    """Return the update for a call that waited for its approval when an earlier run ended.
+
+    The user is not asked again.
+    """
     content = acp.tool_content(acp.text_block("Not run: the turn ended before you answered."))
     return acp.update_tool_call(call_id, status="failed", content=[content])
 

@@ -52,8 +52,8 @@ def locate_repository(root: Path) -> Repository | None:
 def list_own_files(root: Path, *, timeout_s: float = TIMEOUT_S) -> list[str] | None:
     """Return the tracked files, and the untracked files that are neither ignored nor generated.
 
-    A folder that git lists but does not enter has no `/` at the end of its name. Returns None if there is no repository
-    or git fails.
+    A folder that git lists as one item, such as a nested repository, has no `/` at the end of its name. Returns None if
+    there is no repository or git fails.
     """
     output = query_git(root, "ls-files", "-z", "-t", "-co", "--exclude-standard", timeout_s=timeout_s)
     if output is None:

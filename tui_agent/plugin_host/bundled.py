@@ -13,7 +13,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def golden_log() -> Path:
-    """Return the path of a log with every kind of event, on which plugins are tried."""
+    """Return the path of a log that has every kind of event. Plugins are tried on this log."""
     name = "golden/every_kind.jsonl"
     shipped = _PACKAGE / "_bundled" / name
     return shipped if shipped.is_file() else _PACKAGE.parent / "tests" / name

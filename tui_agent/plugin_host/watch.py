@@ -35,7 +35,10 @@ async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) 
 
 
 async def watch_file(file: Path, known_time: int | None, changed: Callable[[], object]) -> None:
-    """Call `changed` whenever the file has another time than `known_time` and the times seen later, until cancelled."""
+    """Call `changed` whenever the file was changed, created or deleted, until cancelled.
+
+    `known_time` is the file's `time_saved` before the first check.
+    """
     while True:
         await anyio.sleep(POLL_S)
         now = time_saved(file)

@@ -161,7 +161,7 @@ def check_locale() -> CheckResult:
 
 
 def check_program(name: str, purpose: str) -> CheckResult:
-    """Check that an optional program is installed; `purpose` is the advice if it is missing."""
+    """Check that an optional program is installed; if the program is missing, `purpose` is the advice."""
     path = shutil.which(name)
     return ok(path) if path else note("not found.", purpose)
 

@@ -158,7 +158,10 @@ def show_session(arguments: argparse.Namespace) -> int:
 
 
 def show_entry(entry: HistoryEntry, *, as_object: bool) -> None:
-    """Print one action or observation of a session with its event; for an observation, also the event of its action."""
+    """Print one action or observation of a session, and its event.
+
+    For an observation, also print the event of the action that it answers.
+    """
     plain = entry.item.to_dict()
     if as_object:
         say_json({"seq": entry.seq, "agent": entry.agent, "answers": entry.action_seq, **plain})

@@ -258,7 +258,7 @@ def _branch_row(branch: dict[str, Any]) -> str:
 
 
 def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_only: bool = False) -> LogPart:
-    """Read a session's log of `size` bytes completely. If the log is long, read only its end and its first message.
+    """Read a session's log of `size` bytes: a short log completely, of a long log only its end and its first message.
 
     At most about `max_bytes` bytes are read. `own_only` leaves out the events of the parent sessions. Raises `OSError`
     if the log cannot be read.
