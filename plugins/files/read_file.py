@@ -41,7 +41,7 @@ class ReadFile(api.BaseTool):
         return f"{args.path}:{args.offset}{last}"
 
     def effects(self, args: ReadFileArgs) -> tuple[api.Effect, ...]:
-        """Return the effect of reading the file; an artifact is part of the session."""
+        """Return the effect of the call: reading the file or, for an artifact, an effect on the session only."""
         if api.is_artifact(args.path):
             return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path),)

@@ -61,7 +61,10 @@ def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
 
 
 def edits_by_file(workspace_edit: object, root: str) -> dict[str, list[Any]]:
-    """Return the text edits of a server's answer to a rename, by path. Raises `ToolError` for unsupported edits."""
+    """Return a `dict` of path → text edits, from a server's answer to a rename.
+
+    Raises `ToolError` for unsupported edits.
+    """
     answer = workspace_edit if isinstance(workspace_edit, dict) else {}
     by_file: dict[str, list[Any]] = {}
     pairs: list[tuple[object, Any]] = list((answer.get("changes") or {}).items())

@@ -77,7 +77,7 @@ class Grep(api.BaseTool):
         return (api.ReadEffect(path=args.path or ".", recursive=True),)
 
     async def run(self, args: GrepArgs, ctx: api.ToolContext) -> api.ToolResult:
-        """Return the matching lines with their numbers, by file in path order."""
+        """Return the matching lines with their numbers, grouped by file. The files are in the order of their paths."""
         if not args.pattern or len(args.pattern) > MAX_PATTERN:
             raise api.ToolError("The pattern is empty." if not args.pattern else "The pattern is too long.")
         if api.is_artifact(args.path):

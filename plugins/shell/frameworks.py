@@ -163,7 +163,8 @@ async def _python_command(
 def _start_folder(folder: str, tests: list[str]) -> str:
     """Return the folder in which unittest searches for tests.
 
-    This is the only folder that contains tests; otherwise an empty string, which means the project's own folder.
+    If all tests are in one subfolder of `folder`, that subfolder is returned. Otherwise the result is empty and means
+    `folder` itself.
     """
     prefix = f"{folder}/" if folder not in ("", ".") else ""
     tops = {

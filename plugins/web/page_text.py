@@ -55,7 +55,7 @@ def read_page_text(page: Page) -> PageText:
 
 def _read_html(page: Page) -> PageText:
     try:
-        # Not in the core: installed with the extra `web`.
+        # These packages are not always installed: they belong to the extra `web`.
         from bs4 import BeautifulSoup  # noqa: PLC0415
         from markdownify import ATX, MarkdownConverter  # noqa: PLC0415
     except ImportError as error:

@@ -25,7 +25,7 @@ MAX_COMPARED_CHARS = 1_000
 
 
 class CallEnds:
-    """Collects how the calls of a session ended, by call id."""
+    """Collects how each call of a session ended. `calls` maps the ids of the calls to their ends."""
 
     def __init__(self, workspace: str, turn: int = 1) -> None:
         self.turn = turn

@@ -36,8 +36,8 @@ def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[Sess
     """Raise `ConfigError` if an unfinished cell has no usable model, has no oracle, or turns off an unknown feature.
 
     For cells that run on other machines, models and names of features are not checked, because those machines have
-    their own configuration. For each arm that was checked and has a model, return the settings of its sessions, whose
-    cost limit is that of the run or the lowest one of the cases.
+    their own configuration. Return the settings of the sessions of each arm whose model was checked. Their cost limit
+    is that of the run, or else the lowest one of the cases.
     """
     cells = run.unfinished_cells(plan)
     wanted = {cell.arm for cell in cells}

@@ -1,4 +1,4 @@
-"""The stored results of a whole run, by arm.
+"""The stored results of a whole run, grouped by arm.
 
 Invariant: a result that cannot be read is never counted, but listed with its file and the reason.
 """

@@ -80,7 +80,7 @@ class RedactedLog:
         )
         for name in names:
             self._rename(name, self._redact_blob)
-        if self._changed:  # Second pass: blobs that refer to renamed blobs.
+        if self._changed:  # Second pass: redact the blobs that contain the old names of renamed blobs.
             for name in names:
                 self._rename(name, self._update_references)
         yielded: set[str] = set()

@@ -134,7 +134,7 @@ class _Tables:
 
 
 def read_session_rows(folder: Path) -> Rows:
-    """Return the rows of one session by table.
+    """Return a `dict` of table name → rows of one session.
 
     Raises `SessionNotFound` or `OSError` if its log is missing or unreadable.
     """

@@ -333,7 +333,8 @@ class ActionHistory:
     def __init__(self) -> None:
         self.entries: list[HistoryEntry] = []
         self.calls: dict[CallId, tuple[int, ToolCalled]] = {}
-        """The open calls, each with the index of its entry in the history."""
+        """`dict` of the id of a call without a result → index of its entry in the history, and the event of the call.
+        """
         self.todo: dict[AgentId, dict[str, TodoItem]] = {}
 
     def add(self, ev: Envelope, item: AnyAction | AnyObservation, answers: int | None = None) -> None:

@@ -1,7 +1,7 @@
 """The `Projection` protocol, the records on a log's current branch, and copies of folds.
 
 Invariant: a copy of a fold shares only immutable values with the original. The time for a copy is proportional to the
-number of open items, plus one pointer for each finished item.
+number of unfinished items, plus one pointer for each finished item.
 """
 
 from collections.abc import Iterable, Sequence

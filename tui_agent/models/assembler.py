@@ -198,7 +198,7 @@ class Assembler:
 
     def _add_reasoning(self, chunk: ReasoningChunk) -> Delta | None:
         block = self._text_block("reasoning")
-        # A signature, or another item of the provider, closes a block of reasoning.
+        # Reasoning after a signature, or for another item of the provider, belongs to a new block.
         if block.signature or (block.opaque is not None and chunk.opaque != block.opaque):
             block = _Text("reasoning")
             self._blocks.append(block)

@@ -27,7 +27,7 @@ def _hide_modules(modules: tuple[str, ...]) -> Iterator[None]:
 
 
 with _hide_modules(UNUSED_MODULES):
-    import httpcore  # httpx would load it for the first client
+    import httpcore  # imported now, because httpx would otherwise import it later for its first client
     import httpx
 
 __all__ = ["httpcore", "httpx"]

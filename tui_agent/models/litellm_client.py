@@ -269,7 +269,8 @@ def _delta_chunks(delta: Any) -> Iterable[ModelChunk]:
         if kind == "redacted_thinking":
             yield ReasoningChunk("", opaque={"block": "redacted_thinking", "data": block.get("data")})
         else:
-            # The block with the signature repeats the whole text; the delta's own field does not.
+            # A block with a signature repeats the whole reasoning text. `delta.reasoning_content` has only the new
+            # piece.
             text = (
                 reasoning
                 if isinstance(reasoning, str) and len(thinking_blocks) == 1

@@ -228,9 +228,10 @@ _FILTER_OFF = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "fal
 
 
 async def run_user_git(folder: Path, *args: str) -> str:
-    """Run git in this folder's repository, and return its output.
+    """Run git in the repository of `folder`, and return git's output.
 
-    A leading `-C` in `args` names another work tree. Raises `UsageError` if git is missing or refuses.
+    If `args` begins with `-C`, git runs in the work tree that it names. Raises `UsageError` if git is missing or
+    refuses.
     """
     program = find_program("git", folder, os.environ)
     if program is None:

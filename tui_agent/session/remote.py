@@ -111,7 +111,7 @@ class RemoteSession:
         self._request_ids = count(1)
         self._outbox: Mailbox[Request] = Mailbox()
         self._completions: dict[int, asyncio.Future[Sequence[str]]] = {}
-        """The requests for completions that the engine has not answered yet, by their ids."""
+        """`dict` of id → request for completions that the engine has not answered yet."""
         self._records: deque[Record] = deque()
         self._kept_from = 0
         self._followers: set[RemoteFollower] = set()

@@ -53,13 +53,14 @@ _FORKED_CALL = "The session was forked while this call ran, so its result is unk
 class UnfinishedHistory:
     """The newest part of a history: the records since the end of the last turn or user command.
 
-    After a crash, only work in these records can be open. Earlier records need not be kept in memory.
+    After a crash, only work in these records can be unfinished. Earlier records need not be kept in memory.
     """
 
     def __init__(self, *, has_earlier_history: bool = False) -> None:
         """Create an unfinished history without records.
 
-        `has_earlier_history` is True if there are earlier records without open work, which are not passed to `track`.
+        `has_earlier_history` is True if the history has earlier records that are not passed to `track`, because they
+        contain no unfinished work.
         """
         self.records: list[Record] = []
         self.is_empty = not has_earlier_history
@@ -148,9 +149,9 @@ def resume_session(
 
 
 def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
-    """Close the open calls and requests, and return the number of closed calls.
+    """Record the end of calls and requests that the earlier run left unfinished, and return the number of these calls.
 
-    In a fork, open calls are normal and not an error.
+    A fork may start while calls run. It records that they ended because of the fork, and not that something failed.
     """
     printed, forked = LiveOutputs.from_history(history), recorder.state.fork_changes
     if forked is None:
@@ -249,7 +250,9 @@ class StartingFold:
 
 
 def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
-    """Finish the fork's open call with the result that the fork sets. Return the number of finished calls (0 or 1)."""
+    """Give the unfinished call at the fork's start the result that the fork sets. Return the number of finished calls
+    (0 or 1).
+    """
     state = recorder.state
     call = next((call for call in state.open_calls if call.call_id == change.call_id), None)
     if call is None or change.result is None:

@@ -105,7 +105,8 @@ def load_orchestrated(path: Path | None = None) -> OrchestratedSettings:
 
 
 def load_profiles(extra: Path | None, config_dir: Path) -> dict[str, str]:
-    """Return descriptions of users by name: bundled, from `config_dir`, and from the file `extra`.
+    """Return a `dict` of profile name → description of a user: bundled ones, those in `config_dir` and those in
+    `extra`.
 
     If several sources have a name, the last one counts.
     """

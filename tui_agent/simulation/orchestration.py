@@ -96,7 +96,9 @@ class TreeOrchestrator(Orchestrator):
         return render(self._settings.early_exit_template, "early_exit_template")
 
     def complete(self, nodes: Sequence[TaskNode]) -> None:
-        """Mark nodes that the user has thought of, and the nodes above them whose children are all completed."""
+        """Mark nodes as completed because the user has thought of them. Also mark each node whose children are all
+        completed.
+        """
         for node in nodes:
             node.status = "completed"
         self._tree.complete_parents()

@@ -1,4 +1,4 @@
-"""Composition of the environment in which a session's commands run, by its name.
+"""Composition of the environment in which a session's commands run, selected by its name.
 
 Invariant: an environment that cannot start ends the start of the session with an error that says what to do.
 """

@@ -90,7 +90,7 @@ class ExtensionBuilder:
     def _load_commands(
         self, loaded: LoadedPlugins, served: ServerOffers
     ) -> tuple[Mapping[str, SlashCommand], list[Payload]]:
-        """Return the slash commands by name, with events for what changed. A file replaces a plugin's command."""
+        """Return a `dict` of name → slash command, and events for changed commands. A file replaces a plugin's command."""
         config = self._base.config
         before, self._files = (
             self._files,

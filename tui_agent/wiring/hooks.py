@@ -145,7 +145,8 @@ def build_listeners(loaded: LoadedPlugins, report: Callable[[PluginFailed], obje
                 active.remove(listener)
                 message = f"{error.message}. It is not called again in this session."
                 failed.append(PluginFailed(plugin=listener.owner, message=message))
-        # Recorded only now, so that each listener gets the events in order.
+        # Reported only after the loop, so that every listener gets the current event before the events of these
+        # reports.
         for event in failed:
             report(event)
 

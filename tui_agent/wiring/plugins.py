@@ -90,7 +90,7 @@ def build_tool_registry(
 
 
 def agent_factories(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
-    """Return the factories of all agents by the agent's name, including the default agent."""
+    """Return a `dict` of an agent's name → factory, with all agents including the default agent."""
     agents: dict[str, Callable[[], Agent]] = {"default": ModelAgent}
     agents |= {name: partial(_refuse_program, name) for name in PROGRAMS}
     for offered in loaded.agents:
@@ -106,7 +106,7 @@ def _refuse_program(name: str) -> Agent:
 
 
 async def require_program(env: Environment, agent: str) -> None:
-    """Raise `ConfigError` if the agent is a program that is not in the environment, which has started."""
+    """Raise `ConfigError` if the agent is a program that is missing in `env`, an environment that has started."""
     if agent not in PROGRAMS:
         return
     program = PROGRAMS[agent]({}).program

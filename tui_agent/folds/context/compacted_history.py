@@ -264,7 +264,7 @@ def call_ids(messages: Iterable[Message]) -> set[CallId]:
 def drop_unpaired_calls(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
     """Return the messages without unpaired calls and results.
 
-    Unpaired are calls without a result, except open calls, and results without a call.
+    Unpaired are results without a call, and calls without a result, except those in `open_calls`.
     """
     answered = {message.call_id for message in messages if isinstance(message, ToolMessage)} | set(open_calls)
     remaining = [rest for message in messages if (rest := _without_open_calls(message, answered)) is not None]

@@ -65,8 +65,8 @@ def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
 def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
     """Return the memory after a file changed.
 
-    The file is a changed file unless it has its original content again. Facts that depend on the file are marked as
-    outdated.
+    The file is added to the changed files or, if it has its original content again, removed from them. Facts that
+    depend on the file are marked as outdated.
     """
     updated: JsonMap = {**memory}
     path, summary = change.path, memory.get("patch_summary")

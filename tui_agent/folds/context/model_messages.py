@@ -1,7 +1,7 @@
 """The history of one agent, as sent to the agent's model.
 
-Invariant: while no call is open, the history is valid for a request. Each call of an answer is followed by exactly one
-result. Messages that were sent while calls ran come after the results.
+Invariant: while no call waits for its result, the history is valid for a request. Each call of an answer is followed by
+exactly one result. Messages that were sent while calls ran come after the results.
 """
 
 import json
@@ -77,14 +77,14 @@ class History:
     was_interrupted: bool = False
     """True if the running turn was left open by an earlier run."""
     is_fork_start: bool = False
-    """True until the first turn of a fork starts. A turn that ends before that was cut off by the fork."""
+    """True until the first turn of a fork starts. If a turn ends while this is True, the fork cut it off."""
 
     def add(self, message: Message) -> None:
-        """Append a user message. While calls are open, the message waits; it then follows their results."""
+        """Append a user message. While calls have no result yet, the message waits; it then follows their results."""
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:
-        """Append a note before the waiting messages. While calls are open, append it after the waiting messages."""
+        """Append a note before the waiting messages, or after them while calls have no result yet."""
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
     def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
@@ -100,8 +100,8 @@ class History:
     def note_continuation(self) -> bool:
         """Replace the note about an interruption because the agent continues.
 
-        While calls are open, the new note says that the program crashed. Returns False if the newest message is not a
-        note about an interruption.
+        While calls have no result yet, the new note says that the program crashed. Returns False if the newest message
+        is not a note about an interruption.
         """
         messages = self.late if self.open_calls else self.messages
         index = next(

@@ -30,7 +30,7 @@ class Calibration:
     def __init__(self, ratios: Mapping[str, float] | None = None) -> None:
         self.ratios: dict[str, float] = dict(ratios or {})
         self._counted: dict[RequestId, tuple[str, int]] = {}
-        """The open requests, each with the name of the tokenizer and the tokenizer's token count."""
+        """`dict` of the id of a request without an answer → the tokenizer's name and its token count."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:

@@ -51,7 +51,9 @@ class InferredWindow:
 
     @property
     def last_resort(self) -> int:
-        """Maximum tokens of a request whose user messages need more than usual: slightly more than was accepted."""
+        """Maximum tokens of a request whose user messages need more than usual: slightly more than the largest accepted
+        request.
+        """
         gap = self.refused - self.accepted
         is_small_gap = gap <= self.accepted * _MIN_GAP
         return max(self.tokens, self.accepted + gap // 4) if self.tokens and not is_small_gap else self.tokens

@@ -24,7 +24,9 @@ TAKES = (PermissionRequested, PermissionDecided, ToolFinished, QuestionAsked, Qu
 
 
 class Approvals:
-    """Tracks the open permission requests and questions. A second request for the same call replaces the first."""
+    """Tracks the permission requests and questions that wait for an answer. A second request for the same call replaces
+    the first.
+    """
 
     def __init__(self) -> None:
         self._permissions: dict[CallId, PermissionRequested] = {}

@@ -43,7 +43,7 @@ class DelegateState:
     model_calls: int = 0
     tool_calls: int = 0
     request: RequestId | None = None
-    """The delegate's open model request."""
+    """The delegate's model request that has no answer yet."""
     files_created: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
     files_deleted: tuple[str, ...] = ()

@@ -88,7 +88,7 @@ TAKES = (JobStarted, JobProgress, JobFinished, RunStarted)
 class Jobs:
     """Collects the background jobs from `job.*` events.
 
-    A job that is open when a new run starts is lost, because its process ended with the earlier run.
+    A job that has not ended when a new run starts is lost, because its process ended with the earlier run.
     """
 
     def __init__(self) -> None:

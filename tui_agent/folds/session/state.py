@@ -82,7 +82,7 @@ class Draft:
     pending_steers: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
-    """Open model requests by id, each with the agent that is charged for the request."""
+    """`dict` of the id of a model request without an answer → the agent that is charged for the request."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
     delegate_count: int = 0
     main_local_iteration: int = 0
@@ -120,7 +120,7 @@ class Draft:
     commands: Mapping[str, tuple[OfferedCommand, ...]] = field(default_factory=dict)
     extra: JsonMap = field(default_factory=dict)
     arguments: dict[CallId, JsonMap] = field(default_factory=dict)
-    """The arguments of open calls."""
+    """`dict` of the id of a call without a result → the arguments of the call."""
 
     def add_usage(self, agent: AgentId, usage: Usage, cost: float | None) -> None:
         """Add a model call of an agent to the totals of the session, the turn and the delegate."""

@@ -212,10 +212,10 @@ class SessionStateView:
     """Rules that the user allowed for this session."""
     read_files: dict[str, ReadFile] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
-    """Artifacts that `read_file` and `grep` can read, by id."""
+    """`dict` of id → artifact, with the artifacts that `read_file` and `grep` can read."""
     explored_paths: tuple[str, ...] = ()
     memory: JsonMap = field(default_factory=dict)
-    """The task's working memory: blocks by name. Callers must not change it."""
+    """The task's working memory: `dict` of block name → block. Callers must not change it."""
     mentioned_paths: tuple[str, ...] = ()
     """Paths mentioned in the message that started the newest turn; folders end in `/`."""
     has_repo_map: bool = False
@@ -233,7 +233,7 @@ class SessionStateView:
     commit: str = ""
     """The commit of the workspace's newest checkpoint. Empty if there is no checkpoint."""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
-    """Changes of files since the newest checkpoint, by path."""
+    """`dict` of path → newest change of the file since the newest checkpoint."""
     written_paths: tuple[str, ...] = ()
     """Every file that agents and their commands changed in this session, newest last."""
     crash_time: float | None = None
@@ -260,9 +260,9 @@ class SessionStateView:
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
     commands: Mapping[str, tuple[OfferedCommand, ...]] = field(default_factory=dict)
-    """The slash commands that run in the engine, by owner."""
+    """`dict` of owner → the owner's slash commands that run in the engine."""
     extra: JsonMap = field(default_factory=dict)
-    """The value that each plugin stored with a `plugin.event` named `state`, by plugin."""
+    """`dict` of plugin → the value that the plugin stored with a `plugin.event` named `state`."""
 
     @property
     def cost_usd(self) -> float | None:

@@ -143,7 +143,7 @@ def strip_accents(text: str) -> str:
 
 
 class _PlainLetters(dict[int, str]):
-    """Cache of letters without accents, by letter."""
+    """Cache that maps a character's code to the character without accents."""
 
     def __missing__(self, code: int) -> str:
         letters = "".join(part for part in normalize("NFKD", chr(code)) if not combining(part))

@@ -69,7 +69,7 @@ class Trace:
         self.unstarted_calls: dict[CallId, Node] = {}
         """Calls that had not started when their turn ended. The turn that continues the work runs them."""
         self.sent_tokens: dict[RequestId, int] = {}
-        """The number of tokens sent by each open request, as counted before sending."""
+        """`dict` of the id of a request without an answer → the number of tokens sent, as counted before sending."""
         self.last_at = 0.0
 
     def apply(self, ev: Envelope) -> bool:

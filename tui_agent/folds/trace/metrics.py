@@ -145,7 +145,7 @@ class Metrics:
         self.last_search_part: int | None = None
         """The index of the part with the newest search, until the first edit."""
         self.call_parts: dict[CallId, int] = {}
-        """The index of the part of each open call, by call id."""
+        """`dict` of the id of a call without a result → index of the part with the call."""
         self.first_read_parts: dict[str, int] = {}
         self._targets: set[str] = set()
         self._files = ModifiedFiles()
@@ -191,7 +191,7 @@ class Metrics:
         return self._view
 
     def part_of(self, call_id: CallId | None) -> int:
-        """Return the index of the part with an open call.
+        """Return the index of the part with a call that has no result yet.
 
         For any other `call_id`, return the index of the newest part.
         """

@@ -190,7 +190,7 @@ class SpanTree:
         return "done"
 
     def copy(self, referenced: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
-        """Return an independent copy of the tree, and the copied nodes by index.
+        """Return an independent copy of the tree, and a `dict` of index → copied node.
 
         Only nodes that can still change are copied: open nodes, the nodes in `referenced`, and all ancestors of these.
         """

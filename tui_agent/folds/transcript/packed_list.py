@@ -27,7 +27,7 @@ class PackedList(Sequence[T]):
         self._chunks: list[bytes] = []
         self._unpacked: list[T] = []
         self._replaced: dict[int, T] = {}
-        """The items that replaced packed items, by index."""
+        """`dict` of index → item that replaced the packed item at that index."""
         self._open_chunks: dict[int, Sequence[T]] = {}
 
     @staticmethod

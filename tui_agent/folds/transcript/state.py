@@ -1,4 +1,5 @@
-"""The mutable state of the transcript: the entries, and the indexes of open calls, questions, requests and notices.
+"""The mutable state of the transcript: the entries, and the indexes of those for unfinished calls, questions, requests
+and notices.
 
 Invariant: every change of an entry goes through `add`, `replace_entry` or `append_text`, which update the revision and
 record the index.
@@ -79,7 +80,7 @@ class TurnSums:
 class Draft:
     """The mutable transcript.
 
-    Its dicts contain the indexes of entries by the ids of open calls, questions and requests.
+    Its dicts map the ids of unfinished calls, questions and requests to the indexes of their entries.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
@@ -122,7 +123,9 @@ class Draft:
         self.is_redo = False
         """True if the newest move of the head was a redo."""
         self.file_move: str | None = None
-        """The reason of a move that restores only files, until the event with the files' names."""
+        """The reason of the newest head move if that restores only files; None once the event with the files' names has
+        come.
+        """
         self.kept: tuple[frozenset[str], bool] = frozenset(), False
         """The files and generated folders that the newest restore kept, and True if a redo caused that restore."""
         self.price = ("", False)

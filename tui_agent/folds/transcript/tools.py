@@ -144,7 +144,7 @@ def _on_tool_started(draft: Draft, ev: Envelope, payload: ToolStarted) -> None:
     entry = draft.tool_entry(index)
     if index is None or entry is None or ev.agent in draft.delegates:
         return
-    # A diff stays until the result has its own; other previews make room for the live output.
+    # A preview that is a diff stays until the result brings its own diff. Other previews make room for the live output.
     blocks = tuple(block for block in entry.blocks if isinstance(block, DiffBlock))
     draft.replace_entry(index, replace(entry, state="running", started_at=ev.time, blocks=blocks))
 

@@ -284,9 +284,9 @@ def _exists(name: str, fd: int) -> bool:
 
 
 def _is_free(name: str, fd: int, move: Move, before: os.stat_result) -> bool:
-    """Return True if undoing `move` would not lose anything that someone else wrote at its path.
+    """Return True if undoing `move` would not overwrite anything that someone else wrote at the path.
 
-    That is the case if the path is free, or has the file that the move put there or `before`, the old file.
+    The path must be free, or have the file that the move put there or the old file (`before`).
     """
     try:
         current = os.lstat(name, dir_fd=fd)

@@ -121,7 +121,7 @@ async def borrow_index(shadow: CheckpointStore, repository: Repository) -> dict[
     try:
         entries = await run_sync(_index_entries, shadow, repository)
     except (UnreadableIndex, OSError):
-        return {}  # every file is read instead
+        return {}  # without the user's index, every file is read
     await run_sync(borrow_objects, shadow.git.folder, repository.common_folder / "objects")
     return entries
 

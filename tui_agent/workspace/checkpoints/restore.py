@@ -84,7 +84,7 @@ async def restore(
 def _select_possible(
     shadow: CheckpointStore, prepared: PreparedRestore, chosen: set[str]
 ) -> tuple[list[RestoreOperation], dict[str, str]]:
-    """Return the chosen operations that are possible, and the reasons for the impossible ones, by path.
+    """Return the chosen operations that are possible, and a `dict` of path → reason for those that are impossible.
 
     Leaving out one operation can block others, so the check is repeated until nothing changes.
     """

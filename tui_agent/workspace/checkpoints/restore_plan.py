@@ -1,7 +1,7 @@
-"""Plan of restoring files to a checkpoint.
+"""Plan of restoring files to a checkpoint, the source.
 
-A plan contains paths that the agent or a command changed in a commit between the common ancestor and the source, or
-between the common ancestor and the newest checkpoint. It also contains paths that the user names.
+A plan contains paths that the agent or a command changed on the way from the common ancestor of source and newest
+checkpoint to either of the two. It also contains paths that the user names.
 """
 
 import os

@@ -111,7 +111,7 @@ class CheckpointStore:
                 leftover.unlink(missing_ok=True)
 
     async def load_entries(self, index: Path) -> dict[str, Entry]:
-        """Return the files in a git index, by path."""
+        """Return a `dict` of path → entry with the files in a git index."""
         out = await self.git("ls-files", "-s", "-z", index=index)
         return await run_sync(_parse_entries, out)
 

@@ -81,7 +81,7 @@ class ImageBuilder:
 
 
 def context_digest(dockerfile: Path) -> str:
-    """Return a digest of the names, modes and contents of all files of the build context, and of the Dockerfile's name."""
+    """Return a digest of the build context (names, modes and contents of its files) and of the Dockerfile's name."""
     digest = hashlib.sha256(dockerfile.name.encode())
     for folder, folders, names in os.walk(dockerfile.parent):
         folders.sort()

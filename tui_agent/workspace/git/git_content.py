@@ -43,7 +43,7 @@ class GitContent:
 
     def __init__(self) -> None:
         self._indexes: dict[str, tuple[tuple[int, int, int], bytes]] = {}
-        """The content of each git index, with the stamp (time and size) at its last read, by path."""
+        """`dict` of the path of a git index → its stamp (time and size) at the last read, and its content."""
         self._tops: dict[str, tuple[str, Path] | None] = {}
         self._results: dict[str, tuple[tuple[int, ...], TrackedVersion]] = {}
 

@@ -97,7 +97,7 @@ class SecretFiles:
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
         self._current: dict[str, _Folder] = {}
-        """The folders read in the current scan, by path."""
+        """`dict` of path → folder, with the folders read in the current scan."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
         """Maps files with certificate endings to their stamp, and True if they contain a private key."""
         self._git = GitContent()

@@ -96,8 +96,8 @@ def explain_denial(
 def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDenial:
     """Return the secret files that a failed command seems to need. Blocking.
 
-    These are the files that could not be opened according to the output, or a file that sets a variable which the
-    output names.
+    If the output says that secret files could not be opened, these files are returned. Otherwise a file is returned if
+    it sets a variable that the output mentions.
     """
     tail = output[-MAX_OUTPUT_CHARS:]
     denied = [line for line in tail.splitlines() if DENIED.search(line)]

@@ -55,7 +55,9 @@ _OPENING_CALLS: Final = {"open": (1, 2), "openat": (2, 3)}
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """A processor architecture: its number in seccomp filters (`audit`), and its system call numbers by name."""
+    """A processor architecture: its number in seccomp filters (`audit`), and `numbers`, a map of system call name →
+    number.
+    """
 
     audit: int
     numbers: Mapping[str, int]
