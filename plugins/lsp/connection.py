@@ -60,7 +60,7 @@ class Connection:
     async def request(self, method: str, params: object) -> Any:
         """Send a request and return its result.
 
-        Raises `ServerRefused` if the server answers with an error, or `ServerGone`.
+        Raises `ServerRefused` if the server answers with an error, and `ServerGone` if the connection has ended.
         """
         self._count += 1
         number, pending = self._count, _PendingRequest()

@@ -71,7 +71,9 @@ class Grep(api.BaseTool):
         return f"{args.pattern} in {where}" if where else args.pattern
 
     def effects(self, args: GrepArgs) -> tuple[api.Effect, ...]:
-        """Return the effect of reading everything below the path; an artifact is part of the session."""
+        """Return the effect of the call: reading everything below the path or, for an artifact, an effect on the
+        session only.
+        """
         if api.is_artifact(args.path):
             return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path or ".", recursive=True),)

@@ -80,7 +80,10 @@ class Expectations(_Entry):
 
 
 class CaseEnvironment(_Entry):
-    """The image in which commands and tests run if the environment is `docker`, `e2b` or `modal`: a Dockerfile."""
+    """A case's own image, given as a Dockerfile.
+
+    Commands and tests run in the image if the environment is `docker`, `e2b` or `modal`.
+    """
 
     dockerfile: RelativePath
 
@@ -182,7 +185,7 @@ class HarborTask(_Entry):
 
     work_dir: str = "/app"
     copies: tuple[tuple[str, str], ...] = ()
-    """Pairs of a path in `environment/` and its place, relative to the working directory."""
+    """Pairs of a path in `environment/` and the path of its copy, relative to the working directory."""
     tests: str = "tests"
     skipped: tuple[str, ...] = ()
     """Lines of the Dockerfile that have no effect in the local environment."""

@@ -40,7 +40,7 @@ class CaseFunctions:
 def load_case_functions(base: StartupContext, case: Case) -> CaseFunctions:
     """Return the functions that the case names.
 
-    Raises `ConfigError` if no plugin has a function of that name, or if the environment cannot be loaded.
+    Raises `ConfigError` if no plugin has a function that the case names, or if the environment cannot be loaded.
     """
     verifier = case.verifier.plugin if case.verifier is not None else ""
     file = case.verifier.environment if case.verifier is not None else ""

@@ -59,7 +59,11 @@ class RemoteImage:
     work_dir: str = ""
 
     def container(self, folder: Path, mounts: Mapping[Path, str]) -> Environment:
-        """Return a sandbox with copies of the folder and of `mounts`. Nothing is started yet."""
+        """Return a sandbox that has a copy of `folder`, and of each folder in `mounts` at the path that `mounts` gives
+        it.
+
+        Nothing is started yet.
+        """
         local = LocalEnvironment(folder)
         return create_remote(self.name, local, self.table, self.image, self.work_dir, mounts)
 
@@ -97,7 +101,8 @@ class ContainerImage:
         return self.settings.work_dir
 
     def container(self, folder: Path, mounts: Mapping[Path, str]) -> ContainerEnvironment:
-        """Return a container that has the folder, and each of `mounts` at its path. Nothing is started yet.
+        """Return a container that has `folder`, and each folder in `mounts` at the path that `mounts` gives it. Nothing
+        is started yet.
 
         A path may be followed by options, such as `/tests,readonly`.
         """

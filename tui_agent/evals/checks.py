@@ -56,7 +56,9 @@ def count_tests(output: str) -> tuple[int, int]:
 _NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: (?:line )?\d+: ([^\s:]+): .+")
 """Regular expression for the shell's message that it could not start one of the command's programs."""
 _OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
-"""Signals from outside a program, for example because memory ran out. A crash, such as SIGSEGV, is its own result."""
+"""Signals that end a program from outside, for example if memory ran out. Such an end says nothing about the workspace,
+while a crash of the program itself, such as SIGSEGV, is a failure.
+"""
 
 
 async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -> tuple[TestFinished, ...]:
@@ -93,9 +95,9 @@ def _hangs_now(result: ExecResult, command: str, ended: Collection[str]) -> bool
 async def run_harbor_tests(
     case: Case, env: Environment, logs: Path, ended: Collection[str] = ()
 ) -> tuple[TestFinished, VerifierFinished]:
-    """Run `bash /tests/test.sh` of a task folder in its working directory, and read the reward file in `logs`.
+    """Run `bash /tests/test.sh` of a task folder in the task's working directory, and read the reward file in `logs`.
 
-    About `ended`, see `run_tests`.
+    For `ended`, see `run_tests`.
     """
     assert case.harbor is not None
     rewards = logs / "verifier"
@@ -237,7 +239,8 @@ def _describe_failure(result: ExecResult, timeout: float) -> str:
 def _describe_lost_verdict(result: ExecResult, env: Environment) -> str:
     """Return why the exit status is not a verdict on the workspace; empty if it is.
 
-    If a missing program's path is in the workspace, it is a verdict, because the agent may have had to write the program.
+    Example: a program of the image is missing. If the missing program should be in the workspace, the exit status is a
+    verdict, because the agent may have had to write that program.
     """
     code = result.exit_code or 0
     if code - 128 in _OUTSIDE_SIGNALS:

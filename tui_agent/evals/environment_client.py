@@ -62,7 +62,7 @@ async def connect(address: str, workspace: Path) -> AsyncIterator[RemoteTests]:
         archive = Path(folder, "workspace.tar.gz")
         await to_thread.run_sync(write_archive, workspace, archive)
         data = await to_thread.run_sync(archive.read_bytes)
-    # A test may take long, and the server has limits of its own.
+    # No time limit for an answer: a test may take long, and the server limits each test's time.
     timeout = httpx.Timeout(None, connect=10.0)
     async with httpx.AsyncClient(
         base_url=given.copy_with(query=None), headers=headers, timeout=timeout

@@ -141,7 +141,10 @@ def run_python_file(path: Path) -> Mapping[str, Any]:
 
 
 def _collect(function: EnvFunction, item: _Item) -> _Item:
-    """Add a test or setup to the list in its own file, so that a later function of the same name does not replace it."""
+    """Add a test or setup to the list in the file of `function`.
+
+    Unlike the function's name, the list keeps the item if the file defines another function of this name later.
+    """
     function.__globals__.setdefault(_COLLECTED, []).append(item)
     return item
 

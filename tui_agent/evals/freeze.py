@@ -50,7 +50,7 @@ RECORDING = "recording"
 FIXTURE = "fixture"
 EXPECTED = "expected"
 _REPLAYED = frozenset(("ok", "failed", "denied", "invalid"))
-"""Results of a call that a replay can reproduce."""
+"""Statuses of calls whose results a replay can reproduce."""
 
 
 @dataclass(slots=True)

@@ -44,9 +44,8 @@ def open_cluster(address: str | None, plan: Plan) -> Iterator[RunAttempt]:
     cluster, Ray starts a new one on this machine. Raises `UsageError` if Ray is not installed, `ConfigError` if the
     cluster cannot be reached.
     """
-    os.environ.setdefault(
-        "RAY_DEDUP_LOGS_SKIP_REGEX", "."
-    )  # else the log of a lost machine is printed to stdout
+    # Without this setting, Ray prints the log of a lost machine to standard output.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     ray = load_package("ray")
     if address is not None:
         _require_reachable(address)

@@ -38,9 +38,9 @@ class RedactedLog:
         )
         self._blobs: BlobStore = open_blobs(folder)
         self._changed: dict[str, bytes] = {}
-        """The new content of each redacted blob, by its old name."""
+        """`dict` of the old name of a redacted blob → its new content."""
         self._names = dict(renamed or {})
-        """The new name of each redacted blob and checkpoint, by its old name."""
+        """`dict` of the old name of a redacted blob or checkpoint → its new name."""
 
     def lines(self) -> Iterator[bytes]:
         """Yield the redacted lines of the log, each with its newline."""

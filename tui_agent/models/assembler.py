@@ -198,7 +198,7 @@ class Assembler:
 
     def _add_reasoning(self, chunk: ReasoningChunk) -> Delta | None:
         block = self._text_block("reasoning")
-        # Reasoning after a signature, or for another item of the provider, belongs to a new block.
+        # A signature ends a block of reasoning. So does a chunk with other provider data (`opaque`) than the block's.
         if block.signature or (block.opaque is not None and chunk.opaque != block.opaque):
             block = _Text("reasoning")
             self._blocks.append(block)

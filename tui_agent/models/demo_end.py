@@ -25,7 +25,7 @@ _REFUSAL_STARTS = (
 )
 """Beginnings of tool results. A result with one of them is that of a call that a person or a policy stopped."""
 _DELEGATE_TOOL = "spawn_subtask"
-"""The tool whose failed subtasks are treated as stopped or refused."""
+"""The tool that starts a subtask. A failed call of it counts as refused."""
 
 
 def demo_ending(

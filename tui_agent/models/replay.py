@@ -40,7 +40,9 @@ from tui_agent.protocol.parts import ModelPart, PatchPart, ReasoningPart, TextCo
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswers:
-    """The recorded answers of a session: the main agent's, and each delegate's by the delegate's task."""
+    """The recorded answers of a session: `answers` of the main agent, and `delegates`, a map of task → answers of a
+    delegate.
+    """
 
     answers: Sequence[ModelResponded] = ()
     delegates: Mapping[str, Sequence[ModelResponded]] = field(default_factory=dict)
@@ -108,7 +110,7 @@ def chunks_of(answer: ModelResponded) -> Iterator[ModelChunk]:
 
 
 def read_recording(records: Sequence[Record], blobs: BlobReader) -> RecordedAnswers:
-    """Return all answers on the current branch of a log: the main agent's, and each delegate's by the delegate's task."""
+    """Return the answers of the main agent and of each delegate on the current branch of a log."""
     tasks: dict[str, Sequence[ModelResponded]] = {}
     for record in current_branch(records):
         if isinstance(record, Envelope) and isinstance(record.payload, AgentSpawned):

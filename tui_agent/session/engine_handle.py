@@ -1,7 +1,7 @@
 """Connection to the engine of a session: to a process that it starts, or to a server that runs the engine.
 
-Invariant: imports only the standard library, the options and the errors, because it runs before the first screen is
-drawn.
+Invariant: this module imports only the standard library, the options and the errors, because it runs before the first
+screen is drawn.
 """
 
 import contextlib

@@ -22,7 +22,8 @@ from tui_agent.store.redaction.user_rules import configured_redactor
 def redaction_options(options: SessionOptions, config: Config, keys: Keys) -> RedactionOptions:
     """Return the settings for redaction: the values of all known API keys, and the user's table `[redaction]`.
 
-    `keys` has the values. The model profiles in `config` and the user's options name further variables.
+    `keys` has the values of the keys. The model profiles in `config` and the user's options name more variables with
+    keys.
     """
     named = {profile.api_key_env for profile in config.models.values()} | dict(options.typed_keys).keys()
     table, config_file = config.redaction, str(config.paths.user_config)
@@ -32,7 +33,7 @@ def redaction_options(options: SessionOptions, config: Config, keys: Keys) -> Re
 
 
 def load_redaction_options(environ: Mapping[str, str], cwd: Path) -> RedactionOptions:
-    """Return the settings for redaction in the folder `cwd`.
+    """Return the settings for redaction that apply in the folder `cwd`.
 
     Raises `TuiAgentError` if the configuration cannot be read.
     """

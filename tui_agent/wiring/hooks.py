@@ -125,7 +125,8 @@ def _check_answer(answer: object) -> HookReply:
 
 
 def build_listeners(loaded: LoadedPlugins, report: Callable[[PluginFailed], object]) -> tuple[Listener, ...]:
-    """Return one listener that passes events to the listeners of plugins; empty if plugins registered none.
+    """Return a tuple with one listener that passes events to the plugins' listeners; empty if there are no such
+    listeners.
 
     `report` records that a listener failed.
     """

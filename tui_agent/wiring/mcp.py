@@ -15,7 +15,9 @@ from tui_agent.wiring.startup_context import StartupContext
 
 
 def configured_servers(base: StartupContext) -> tuple[McpServer, ...]:
-    """Return the servers of the configuration, the client and a trusted project, with the keys that are stored here."""
+    """Return the servers of the configuration, the client and a trusted project, with the keys that are stored on this
+    machine.
+    """
     variables = merge_environment(base.options, os.environ)
     secrets = base.keys.collect_secrets()
     return load_mcp_servers(base.config, {**secrets, **variables}, base.options.mcp_servers)

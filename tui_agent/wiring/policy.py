@@ -26,7 +26,8 @@ PROGRAMS_FILE = "programs.toml"
 def build_policy(
     base: StartupContext, tables: Sequence[OfferedPolicyTable] = (), *, reloading: bool = False
 ) -> tuple[RulePolicy, list[PluginFailed]]:
-    """Build the policy of this start. Return it with an event for each plugin whose program table was refused.
+    """Build the policy for one start of the program. Return it with an event for each plugin whose program table was
+    refused.
 
     The rules come from the user and a trusted project, the program tables also from plugins. Raises `ConfigError` if a
     file of the user or project is wrong.

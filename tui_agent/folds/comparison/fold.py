@@ -38,8 +38,8 @@ class LastSharedEvent:
 class FileDifference:
     """A file that differs between the ends of two branches.
 
-    `left` and `right` are the hunks of each branch since the fork point. If a branch has no hunks, its note gives the
-    reason. If a branch did not change the file, its note is empty too.
+    `left` and `right` are the hunks of each branch since the fork point. If a branch changed the file but has no hunks,
+    its note gives the reason. If a branch did not change the file, both are empty.
     """
 
     path: str

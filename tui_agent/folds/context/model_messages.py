@@ -75,7 +75,7 @@ class History:
     answers: int = 0
     opening: LongText = ""
     was_interrupted: bool = False
-    """True if the running turn was left open by an earlier run."""
+    """True if an earlier run ended before it finished the running turn."""
     is_fork_start: bool = False
     """True until the first turn of a fork starts. If a turn ends while this is True, the fork cut it off."""
 

@@ -51,8 +51,8 @@ class InferredWindow:
 
     @property
     def last_resort(self) -> int:
-        """Maximum tokens of a request whose user messages need more than usual: slightly more than the largest accepted
-        request.
+        """Maximum tokens of a request whose user messages need more than `tokens`: slightly more than the largest
+        accepted one.
         """
         gap = self.refused - self.accepted
         is_small_gap = gap <= self.accepted * _MIN_GAP

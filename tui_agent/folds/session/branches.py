@@ -140,7 +140,7 @@ class Branches:
         return self._view
 
     def count_turns_back(self, to_seq: int, last: int) -> int:
-        """Return the number of turns on the branch ending at `to_seq` that are missing on the one ending at `last`."""
+        """Return the number of turns that the branch up to `to_seq` has and the branch up to `last` does not have."""
         now, then = stretches(self.state.moves, last), stretches(self.state.moves, to_seq)
         return sum(is_on_branch(seq, then) and not is_on_branch(seq, now) for seq, _ in self.state.prompts)
 

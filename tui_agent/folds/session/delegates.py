@@ -50,7 +50,7 @@ class DelegateState:
     instructions: AgentInstructions = field(default_factory=AgentInstructions)
 
     def with_usage(self, usage: Usage, cost: float | None) -> "DelegateState":
-        """Return the delegate with the usage of a finished model call added."""
+        """Return the delegate with the tokens and the cost of a finished model call added to its totals."""
         return replace(
             self,
             input_tokens=self.input_tokens + usage.input_tokens,
@@ -61,7 +61,7 @@ class DelegateState:
         )
 
     def with_changed_file(self, path: str, *, created: bool) -> "DelegateState":
-        """Return the delegate with a file added that it or one of its own delegates wrote."""
+        """Return the delegate with one more changed file, which the delegate or one of its own delegates wrote."""
         if path in self.files_created or path in self.files_modified:
             return self
         if path in self.files_deleted:

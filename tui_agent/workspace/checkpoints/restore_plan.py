@@ -128,7 +128,10 @@ class PreparedRestore:
     operations: tuple[RestoreOperation, ...]
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
-    """Contents of the source checkpoint that the operations need, by object id, except those above `shown_bytes`."""
+    """`dict` of object id → content, for the contents of the source checkpoint that the operations need.
+
+    Contents above `shown_bytes` are left out.
+    """
     first_kept: Mapping[str, str] = field(default_factory=dict)
     """Maps paths that the source checkpoint lacks to the commits that contain their first saved version."""
     as_found: frozenset[str] = frozenset()

@@ -59,7 +59,7 @@ def object_id(content: bytes) -> str:
 
 
 class RootedFiles:
-    """The files below the folder `root`, by relative paths with `/`."""
+    """The files below the folder `root`, addressed by relative paths with `/`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -173,7 +173,7 @@ def _copy_metadata(fd: int, state: FileState) -> None:
             os.fchown(fd, -1, old.st_gid)
     if sys.platform == "linux":
         if _ACL not in dict(state.attributes):
-            with suppress(OSError):  # the access list that the folder gives to new files
+            with suppress(OSError):  # a new file may have got its folder's default access list
                 os.removexattr(fd, _ACL)
         for name, value in state.attributes:
             with suppress(OSError):

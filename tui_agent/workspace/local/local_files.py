@@ -64,7 +64,7 @@ def _open_regular(name: str, folder_fd: int, path: str) -> tuple[int, os.stat_re
 
 
 class LocalFiles:
-    """Reads and changes files below one root folder; has the file operations of `ports.environment.Environment`."""
+    """Reads and changes the files below one root folder, with the methods of `ports.environment.Environment` for files."""
 
     def __init__(self, containment: Containment) -> None:
         self._contain = containment

@@ -65,7 +65,7 @@ class ConfinedCommand:
     masked: tuple[SecretFile, ...] = ()
     """Files of the workspace that the command cannot read."""
     placeholders: tuple[str, ...] = ()
-    """Paths of empty placeholders, which prevent the command from creating these files."""
+    """Paths at which empty placeholders are, so that the command cannot create files there."""
     renaming_notes: Sequence[str] = ()
     """Notes on settings of other programs (e.g. `.vscode`) that appeared during the run; complete after its end."""
     cleanup: tuple[str, ...] = ()
