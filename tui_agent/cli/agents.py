@@ -3,8 +3,7 @@
 import argparse
 from pathlib import Path
 
-from tui_agent.cli.context import ignored_file_notices, load_context
-from tui_agent.cli.options import Parser, Verbs
+from tui_agent.cli.options import Parser, Verbs, ignored_file_notices, load_context
 from tui_agent.cli.output import say_json, say_json_lines, table, warn
 from tui_agent.config.agent_files import FOLDER
 from tui_agent.engine.agent_programs.program_agent import DESCRIPTIONS

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import GROUPS, RECORDING_HELP
+from tui_agent.cli.options import GROUPS, RECORDING_HELP, load_context
 from tui_agent.cli.output import say_result
 from tui_agent.errors import UsageError
 from tui_agent.export.bundle import checkout_part

@@ -10,8 +10,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import GROUPS, RECORDING_HELP
+from tui_agent.cli.options import GROUPS, RECORDING_HELP, load_context
 from tui_agent.cli.output import escape_control, say, say_json, say_result, say_text, terminal_width, warn
 from tui_agent.errors import UsageError
 from tui_agent.export.export_content import strip_controls

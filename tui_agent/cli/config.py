@@ -6,8 +6,7 @@ import os
 import shlex
 import subprocess
 
-from tui_agent.cli.context import ignored_file_notices, load_context
-from tui_agent.cli.options import EVERYTHING, Parser, Verbs
+from tui_agent.cli.options import EVERYTHING, Parser, Verbs, ignored_file_notices, load_context
 from tui_agent.cli.output import say, say_json, say_json_lines, table
 from tui_agent.config.programs import find_system_program
 from tui_agent.config.settings import Config

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import Parser, add_groups
+from tui_agent.cli.options import Parser, add_groups, load_context
 from tui_agent.cli.output import say
 from tui_agent.cli.serve import import_server, parse_port, say_address, serve_until_signal
 from tui_agent.evals.environment_file import EvalEnvironment, load_environment

@@ -7,8 +7,7 @@ from typing import Any
 
 import anyio
 
-from tui_agent.cli.context import ignored_file_notices, load_context
-from tui_agent.cli.options import Parser, Verbs
+from tui_agent.cli.options import Parser, Verbs, ignored_file_notices, load_context
 from tui_agent.cli.output import say, say_json, table, warn
 from tui_agent.config.mcp_logins import LoginFile
 from tui_agent.config.mcp_servers import PROJECT_FILE, McpServer

@@ -5,8 +5,7 @@ import time
 
 import anyio
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import Parser, Verbs
+from tui_agent.cli.options import Parser, Verbs, load_context
 from tui_agent.cli.output import say, say_json, say_json_lines, say_result, table
 from tui_agent.errors import ConfigError, ModelError
 from tui_agent.models.faults import is_unknown_model

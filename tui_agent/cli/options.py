@@ -1,4 +1,4 @@
-"""Options that are common to several commands, and their conversion to `SessionOptions`.
+"""Options that are common to several commands, their conversion to `SessionOptions`, and loading of what they select.
 
 Invariant: no slow module is imported, so that --help is fast; the choices below equal those in `protocol.settings` (a
 test compares them).
@@ -9,9 +9,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent.config.options import Client, SessionOptions
 from tui_agent.errors import UsageError
+
+if TYPE_CHECKING:
+    from tui_agent.config.settings import Config
+    from tui_agent.wiring.startup_context import StartupContext
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 POLICIES = ("plan", "ask", "accept-edits", "bypass")
@@ -297,3 +302,26 @@ def _resolve_plugin_dir(path: Path) -> Path:
             hint="Give a plugin's folder or file, or a folder of plugins.",
         )
     return place
+
+
+def load_context(arguments: argparse.Namespace, *, interactive: bool = False) -> "StartupContext":
+    """Load the configuration and the session store that the parsed arguments select.
+
+    If `interactive` is True, use the settings that the app would use. Raises `UsageError` or `ConfigError` if the
+    arguments or the configuration are not valid.
+    """
+    options = session_options(arguments, client="headless", interactive=interactive)
+    context: StartupContext = import_module("tui_agent.wiring.startup_context").load_startup_context(options)
+    return context
+
+
+def ignored_file_notices(config: "Config", is_meant: Callable[[Path], bool] = lambda path: True) -> list[str]:
+    """Return a sentence for each project file that is ignored because its folder is not trusted.
+
+    Only files for which `is_meant` returns True are included.
+    """
+    return [
+        f"{path} is not used, because its folder is not trusted. To trust the folder: tui-agent trust"
+        for path in config.ignored_files
+        if is_meant(path)
+    ]

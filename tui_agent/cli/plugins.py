@@ -5,8 +5,7 @@ import dataclasses
 from keyword import iskeyword
 from pathlib import Path
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import Parser, Verbs
+from tui_agent.cli.options import Parser, Verbs, load_context
 from tui_agent.cli.output import say, say_json, say_result, table
 from tui_agent.cli.plugin_templates import KINDS, describe_new_plugin, plugin_files
 from tui_agent.cli.plugin_trial import run_tests, try_panes, try_tool

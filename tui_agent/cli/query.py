@@ -4,8 +4,7 @@ import argparse
 import csv
 import sys
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import GROUPS
+from tui_agent.cli.options import GROUPS, load_context
 from tui_agent.cli.output import (
     escape_control,
     say,

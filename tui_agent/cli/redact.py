@@ -10,8 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import GROUPS
+from tui_agent.cli.options import GROUPS, load_context
 from tui_agent.cli.output import say
 from tui_agent.store.redaction.redactor import Hit, Redactor, clip_hits, merge_hits, replace_hits
 

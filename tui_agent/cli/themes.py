@@ -3,8 +3,7 @@
 import argparse
 import os
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import Parser, Verbs
+from tui_agent.cli.options import Parser, Verbs, load_context
 from tui_agent.cli.output import say, say_json, say_json_lines, table, wants_colour
 from tui_agent.errors import UsageError
 from tui_agent.tui.theme.startup import find_plugin_themes, theme_folders

@@ -4,8 +4,7 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import GROUPS, RECORDING_HELP
+from tui_agent.cli.options import GROUPS, RECORDING_HELP, load_context
 from tui_agent.cli.output import say, say_json, shorten, terminal_width, warn
 from tui_agent.cli.run.parts import print_part
 from tui_agent.folds.base import fold

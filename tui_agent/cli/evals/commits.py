@@ -6,9 +6,8 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import RECORDING_HELP, Verbs
+from tui_agent.cli.options import RECORDING_HELP, Verbs, load_context
 from tui_agent.cli.output import escape_control, say, say_json, table, warn
 from tui_agent.errors import UsageError
 from tui_agent.evals.case import Case

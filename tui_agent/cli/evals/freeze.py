@@ -7,8 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import RECORDING_HELP, Verbs
+from tui_agent.cli.options import RECORDING_HELP, Verbs, load_context
 from tui_agent.cli.output import say_result, warn
 from tui_agent.errors import UsageError
 from tui_agent.evals.freeze import freeze_session

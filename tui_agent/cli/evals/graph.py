@@ -9,8 +9,7 @@ from tempfile import TemporaryDirectory
 import anyio
 
 from tui_agent.cli.checkout_part import report_checkout, resolve_folder
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import RECORDING_HELP, Verbs
+from tui_agent.cli.options import RECORDING_HELP, Verbs, load_context
 from tui_agent.cli.output import escape_control, say, say_json, say_result, table, terminal_width, warn
 from tui_agent.config.paths import is_session_stored
 from tui_agent.errors import UsageError

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import POLICIES, Parser, Verbs
+from tui_agent.cli.options import POLICIES, Parser, Verbs, load_context
 from tui_agent.cli.output import dim, escape_control, say, say_json, say_json_lines, say_result
 from tui_agent.cli.policy import rule_trial
 from tui_agent.cli.policy.rule_trial import OPTION_GROUPS, load_catalog

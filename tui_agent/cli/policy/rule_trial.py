@@ -12,8 +12,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import POLICIES, Verbs
+from tui_agent.cli.options import POLICIES, Verbs, load_context
 from tui_agent.cli.output import dim, escape_control, say, say_json, shorten, terminal_width, warn
 from tui_agent.errors import SessionVersionError, UsageError
 from tui_agent.fast_dataclass import dataclass

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from pydantic_core import to_jsonable_python
 
 from tui_agent.cli.app import require_terminal
-from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import GROUPS, RECORDING_HELP, amount
+from tui_agent.cli.options import GROUPS, RECORDING_HELP, amount, load_context
 from tui_agent.cli.output import escape_control, say, say_json, shorten
 from tui_agent.errors import UsageError
 from tui_agent.folds.comparison.files import LineCounter

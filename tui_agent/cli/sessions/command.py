@@ -3,8 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import RECORDING_HELP, SESSION_HELP, Parser, Verbs
+from tui_agent.cli.options import RECORDING_HELP, SESSION_HELP, Parser, Verbs, load_context
 from tui_agent.cli.output import (
     dim,
     escape_control,

@@ -8,8 +8,7 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import RECORDING_HELP, Verbs
+from tui_agent.cli.options import RECORDING_HELP, Verbs, load_context
 from tui_agent.cli.output import say, say_json, say_result, say_text, warn
 from tui_agent.errors import UsageError
 from tui_agent.export.archive_import import import_archive

@@ -14,9 +14,8 @@ from pathlib import Path
 import anyio
 
 from tui_agent.cli.compare import compare_named, show
-from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import CONTEXT_MODES, EFFORTS, SESSION_HELP, Verbs, session_options
+from tui_agent.cli.options import CONTEXT_MODES, EFFORTS, SESSION_HELP, Verbs, load_context, session_options
 from tui_agent.cli.output import say, say_json
 from tui_agent.engine.command_checks import check_can_continue
 from tui_agent.errors import UsageError

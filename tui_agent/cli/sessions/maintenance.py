@@ -7,9 +7,8 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import SESSION_HELP, Verbs, amount
+from tui_agent.cli.options import SESSION_HELP, Verbs, amount, load_context
 from tui_agent.cli.output import say, say_json, say_json_lines, say_result, table, warn
 from tui_agent.errors import CheckpointError, TuiAgentError, UsageError
 from tui_agent.protocol.unicode_text import format_count

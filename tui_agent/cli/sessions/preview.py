@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tui_agent.cli.context import load_context
-from tui_agent.cli.options import SESSION_HELP, Verbs
+from tui_agent.cli.options import SESSION_HELP, Verbs, load_context
 from tui_agent.cli.output import say, say_json
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch, fold

@@ -13,9 +13,8 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import SESSION_HELP, Verbs, session_options
+from tui_agent.cli.options import SESSION_HELP, Verbs, load_context, session_options
 from tui_agent.cli.output import say, say_json, say_json_lines, table, warn
 from tui_agent.cli.sessions.revert_output import RevertResult, as_json, print_plan, print_result
 from tui_agent.errors import UsageError

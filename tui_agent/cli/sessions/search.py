@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from tui_agent.cli.context import load_context
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.cli.options import Verbs, count
+from tui_agent.cli.options import Verbs, count, load_context
 from tui_agent.cli.output import (
     dim,
     escape_control,
