@@ -97,7 +97,7 @@ class RunCell(api.BaseTool):
 
     async def preview(self, args: ReadyCell, env: api.Environment) -> api.Preview:
         """Return a note on the kernel, because the approval shows the code as a command."""
-        note = "In a kernel that keeps its variables until the session ends."
+        note = "The code runs in a kernel, which keeps its variables until the session ends."
         return api.Preview((api.TextBlock(text=note),), content=f"{args.digest} {args.code}")
 
     async def run(self, args: ReadyCell, ctx: api.ToolContext) -> api.ToolResult:

@@ -114,7 +114,7 @@ def plugin_at(path: Path, source: Source) -> FoundPlugin:
     except PluginError as error:
         return FoundPlugin(path.name, source, path, fault=str(error))
     if not (path / "__init__.py").is_file() and not plugin.has_no_code:
-        fault = f"{path} has no __init__.py with a function register."
+        fault = f"{path} has no `__init__.py` that defines `register`."
         return FoundPlugin(plugin.name, source, path, fault=fault)
     if plugin.panes and not (path / FOLDS).is_file():
         return FoundPlugin(plugin.name, source, path, fault=f"{path} has panes but no {FOLDS}.")

@@ -383,7 +383,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("view_close", "close", "Viewer", keys=("escape", "q"), scope="viewer", footer="close", rank=3),
     _a("view_line", "scroll down one line", "Viewer", keys=("enter",), scope="viewer"),
     _a("view_page", "scroll down one page", "Viewer", keys=("space",), scope="viewer"),
-    _a("pane_side", "open or close the pane in the side panes", "Viewer", keys=("s",), scope="pane", footer="side pane", rank=4),
+    _a("pane_side", "show or hide this pane at the side of the chat", "Viewer", keys=("s",), scope="pane", footer="side pane", rank=4),
     _a("history_viewer", "show only the messages that the next participant sees", "Viewer", keys=("v",), scope="history", footer="viewer", rank=1),
     _a("history_message", "go to the previous or next message", "Viewer", keys=("p", "n"), scope="history", footer="message", rank=2, choices=2),
     _a("view_ends", "go to the beginning or the end", "Viewer", keys=("home", "end", "g", "shift+g"), scope="viewer", choices=2),

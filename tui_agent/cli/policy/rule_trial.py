@@ -191,8 +191,8 @@ HEADINGS: dict[Change, str] = {
     "saved": "would no longer be asked",
     "passes": "would run, although you denied it",
     "opened": "would run or ask you, although it was denied",
-    "stopped": "would be denied, although it ran",
-    "asked": "would ask you, although it ran unasked",
+    "stopped": "would be denied; the call had run",
+    "asked": "would ask you; the call had run without asking",
     "same": "unchanged",
 }
 UNANSWERED_HEADING = "would run, although it was denied because nobody could answer"
