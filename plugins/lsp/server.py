@@ -68,7 +68,7 @@ class LanguageServer:
         }
         self.connection = Connection(process, self._handle_notification, answers)
         self._open_uri = ""
-        """The URI of the file whose content was sent to the server. It reads all other files from disk."""
+        """The URI of the file whose content was sent to the server. The server reads all other files from disk."""
         self._digest = ""
         self._suffixes: set[str] = set()
         """The suffixes of the files that questions were about."""

@@ -62,4 +62,5 @@ def _end_with_parent(parent: int) -> None:
 if __name__ == "__main__":
     status = main(sys.argv[1:])
     sys.stderr.flush()
-    os._exit(status)  # does not wait for the thread of a plugin's verifier that never returns
+    # unlike `sys.exit`, this does not wait for the thread of a plugin's verifier that never returns
+    os._exit(status)

@@ -1,6 +1,6 @@
 """A guard against `os._exit` in users' Python files, which would end this process without a message.
 
-Invariant: only calls from a guarded file are changed; forked children end as they ask to.
+Invariant: only calls from a guarded file are changed; in forked child processes, `os._exit` works as usual.
 """
 
 import os

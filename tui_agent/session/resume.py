@@ -151,7 +151,7 @@ def resume_session(
 def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
     """Record the end of calls and requests that the earlier run left unfinished, and return the number of these calls.
 
-    A fork may start while calls run. It records that they ended because of the fork, and not that something failed.
+    If the session is a fork that started while calls ran, it is recorded that they ended because of the fork.
     """
     printed, forked = LiveOutputs.from_history(history), recorder.state.fork_changes
     if forked is None:

@@ -21,7 +21,7 @@ class FormatError(Exception):
 
 
 class UserAction(NamedTuple):
-    """An action of the user: a command, a request to the agent, or the end."""
+    """An action of the user: a command, a request to the agent, or the end of the run."""
 
     kind: ActionKind
     reasoning: str

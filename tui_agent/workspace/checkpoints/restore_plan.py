@@ -1,7 +1,7 @@
-"""Plan of restoring files to a checkpoint, the source.
+"""Plan of restoring files to a checkpoint, which is called the source.
 
-A plan contains paths that the agent or a command changed on the way from the common ancestor of source and newest
-checkpoint to either of the two. It also contains paths that the user names.
+The agent or a command may have changed paths between the common ancestor and the source, or between the common ancestor
+and the newest checkpoint. A plan contains all these paths, and also the paths that the user names.
 """
 
 import os

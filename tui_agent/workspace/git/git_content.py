@@ -25,8 +25,8 @@ _MAX_NAME_FLAG = 0xFFF
 class TrackedVersion(NamedTuple):
     """The version of a file in a git repository. `is_current`: this version equals the file's current content.
 
-    Otherwise `version` is the tracked version's size in bytes and modification time in seconds; None if the file is not
-    tracked or has several versions.
+    If the two differ, `version` is the tracked version's size in bytes and modification time in seconds; None if the
+    file is not tracked or has several versions.
     """
 
     is_current: bool = False

@@ -40,7 +40,7 @@ class StampedReader(Generic[T]):
     def get(self, path: str) -> T | None:
         """Return the function's result for a path, or None if the path does not exist.
 
-        Raises `SteeredError` for an unreadable file, or if the function does.
+        Raises `SteeredError` if the file cannot be read, or if the function raises this error.
         """
         stamp = read_stamp(path)
         if stamp is None:

@@ -140,7 +140,8 @@ class SecretFiles:
                 return [f"{base}{name}" for base, folder in current.items() for name in names_of(folder)]
 
             links = collect(lambda folder: folder.every_link)
-            # Untracked folders of installed packages come from a registry, and its archives contain no links.
+            # The content of installed packages that git does not track comes from a registry, whose archives contain no
+            # links.
             installed = collect(lambda folder: folder.installed)
             unscanned = [name for name in installed if self._git.may_track_files_in(f"{self._root}/{name}")]
             unscanned += [name[:-1] for name in collect(lambda folder: folder.files) if name.endswith("/")]
