@@ -162,7 +162,7 @@ def _line_ending(piece: str, usual: str) -> str:
 
 
 def replace_matches(text: str, places: Sequence[Match], new: str) -> str:
-    """Return the text with every match replaced by `new`, in which lines end as in the match."""
+    """Return the text with every match replaced by `new`. The lines of `new` get the line ending of the match."""
     pieces: list[str] = []
     position = 0
     for place in places:

@@ -1,6 +1,6 @@
 """The report of one or more evaluation runs: pass rates, figures, failures and comparisons.
 
-Its fields are the JSON output.
+The JSON output has the fields of `Report`.
 
 Invariant: all figures of sessions come from the metrics fold, as stored in `result.json`; cells in which the model's
 provider failed are only counted, and no rate, figure or comparison includes them.

@@ -73,7 +73,7 @@ _HINTS: Mapping[FaultKind, str] = {
 def _overflow_pattern() -> re.Pattern[str]:
     """Return the pattern of provider messages for a request that does not fit the context window.
 
-    Compiled at first use, which few sessions need.
+    The pattern is compiled at first use, because few sessions need it.
     """
     return re.compile(
         "|".join(

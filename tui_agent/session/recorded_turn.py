@@ -82,8 +82,8 @@ class RecordedResults:
             elif isinstance(payload, ToolFinished):
                 between = running.pop(payload.call_id, set())
                 self._before[payload.call_id] = between - {("tool.finished", payload.call_id)}
-                # A tool's events are recorded right before its result. Changes to files have a call id; use only those
-                # of this call.
+                # A tool's events are recorded right before its result. Of the events that change files, only those with
+                # the id of this call are used.
                 own = [event for event in loose if getattr(event, "call_id", None) in (None, payload.call_id)]
                 loose = [event for event in loose if event not in own]
                 self._results[payload.call_id] = _build_result(payload, own)

@@ -125,7 +125,9 @@ class PartRecord(FrozenModel):
 
 
 class RunRecord(FrozenModel):
-    """The fields of a trajectory that every row repeats. `agent` is the program, `run_metadata` describes its run."""
+    """The fields of a trajectory that every row repeats. `agent` is the agent program; `run_metadata` describes the
+    program's run.
+    """
 
     trajectory_id: str
     agent: str = "tui-agent"

@@ -207,7 +207,7 @@ def _on_agent_finished(draft: Draft, ev: Envelope, payload: AgentFinished) -> No
 
 @TOOL_HANDLERS.on(FileChanged)
 def _on_file_changed(draft: Draft, ev: Envelope, payload: FileChanged) -> None:
-    if payload.author == "human":  # belongs to no turn
+    if payload.author == "human":  # a person's change belongs to no turn
         return
     draft.sums.files.add(payload.path)
     draft.sums.edits += 1

@@ -222,7 +222,9 @@ class LocalEnvironment(WorkspaceFiles):
         return can_run_programs(self.root, folders)
 
     async def aclose(self) -> int:
-        """End all running programs and the processes that earlier programs left behind. Return the number killed."""
+        """End all running programs and the processes that earlier programs left behind. Return the number of killed
+        processes.
+        """
         self._closed = True
         killed = await to_thread.run_sync(self._reaper.close)
         if sys.platform == "linux":

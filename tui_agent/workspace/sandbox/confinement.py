@@ -67,7 +67,9 @@ class ConfinedCommand:
     placeholders: tuple[str, ...] = ()
     """Paths at which empty placeholders are, so that the command cannot create files there."""
     renaming_notes: Sequence[str] = ()
-    """Notes on settings of other programs (e.g. `.vscode`) that appeared during the run; complete after its end."""
+    """Notes on settings of other programs (e.g. `.vscode`) that appeared during the run; the list is complete when the
+    run has ended.
+    """
     cleanup: tuple[str, ...] = ()
     """The command that removes the placeholders if this process is killed."""
 
