@@ -258,13 +258,13 @@ async def test_a_fork_is_opened_with_its_own_model_effort_and_context_mode(
     async with opened(form, again) as session:
         assert (await answers(session, 2))[-1] == "From the other one."
         reading = Reading(session)
-        await reading.until(SettingsChanged, 2)
+        await reading.until(SettingsChanged, 3)
         changed = {one.payload.key for one in reading.events if isinstance(one.payload, SettingsChanged)}
-        assert changed == {"model", "context_mode"}
+        assert changed == {"model", "context_mode", "policy"}  # a session opened again does not keep bypass
     async with opened(form, again) as session:
         reading = Reading(session)
         await reading.until(RunResumed, 2)
-        assert len([one for one in reading.events if isinstance(one.payload, SettingsChanged)]) == 2
+        assert len([one for one in reading.events if isinstance(one.payload, SettingsChanged)]) == 3
 
 
 @pytest.mark.slow
