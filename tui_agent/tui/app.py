@@ -31,7 +31,7 @@ from tui_agent.tui.prompt.prompt import PLACEHOLDER, Prompt
 from tui_agent.tui.terminal.hangup import CLOSE_S, STATUS, HangupWatch, end_for_sure
 from tui_agent.tui.terminal.terminal import Terminal, catch_signals, farewell, last_words, release_signals
 from tui_agent.tui.widgets.keymap import KeyScreen
-from tui_agent.tui.widgets.line_pane import Intent
+from tui_agent.tui.widgets.lists import Intent
 
 if TYPE_CHECKING:
     from tui_agent.session.engine_handle import EngineLink

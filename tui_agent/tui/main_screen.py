@@ -37,7 +37,7 @@ from tui_agent.tui.theme.startup import FirstLook, find_plugin_themes, first_loo
 from tui_agent.tui.theme.theme import DEFAULT_THEME, LIGHT_THEME, Looks, Palette, textual_theme
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyMap, KeyScreen
-from tui_agent.tui.widgets.line_pane import Intent
+from tui_agent.tui.widgets.lists import Intent
 
 if TYPE_CHECKING:
     from tui_agent.ports.session import AppSession

@@ -14,7 +14,7 @@ from tui_agent.tui.panes.meter import bar, meter_role, ticks, words
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.facts import Facts
-from tui_agent.tui.widgets.line_pane import Intent
+from tui_agent.tui.widgets.lists import Intent
 from tui_agent.tui.widgets.rows import Part, part
 from tui_agent.units import (
     KILO,

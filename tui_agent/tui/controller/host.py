@@ -13,7 +13,7 @@ from tui_agent.tui.controller.faults import FaultReporter
 from tui_agent.tui.controller.pump import Pump
 from tui_agent.tui.controller.session_reader import SessionReader
 from tui_agent.tui.prompt.prompt import Prompt
-from tui_agent.tui.widgets.line_pane import Intent
+from tui_agent.tui.widgets.lists import Intent
 from tui_agent.tui.widgets.type_ahead import TypedAhead
 
 

@@ -8,7 +8,7 @@ from tui_agent.tui.actions import TYPED, command_word, is_shell_line, suggest_co
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.text import clean_line
-from tui_agent.tui.widgets.line_pane import Intent
+from tui_agent.tui.widgets.lists import Intent
 
 
 class PromptSubmitter:

@@ -27,7 +27,7 @@ from tui_agent.tui.modals.confirm import Confirm, LeaveQuestion, describe_runnin
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.prompt.prompt import Prompt
 from tui_agent.tui.screens.replay.live_log import open_live_replay
-from tui_agent.tui.widgets.line_pane import Intent
+from tui_agent.tui.widgets.lists import Intent
 from tui_agent.units import format_percent
 
 AS_RECORDED: Final = dict.fromkeys(

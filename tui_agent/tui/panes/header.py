@@ -14,7 +14,7 @@ from tui_agent.tui.panes.policy import policy_role
 from tui_agent.tui.panes.status import StatusView, mood_symbol
 from tui_agent.tui.text import clean_line, fit, shorten_home
 from tui_agent.tui.text import width as cell_width
-from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, cells, with_intent
 from tui_agent.units import format_cost, format_percent
 

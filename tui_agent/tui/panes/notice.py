@@ -11,7 +11,7 @@ from textual.strip import Strip
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import wrap
 
 Level: TypeAlias = Literal["info", "done", "warning", "error"]

@@ -7,7 +7,7 @@ from textual.strip import Strip
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.todo import progress
 from tui_agent.tui.widgets.keymap import key_map_of
-from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part
 from tui_agent.units import format_line_changes
 

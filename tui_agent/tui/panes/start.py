@@ -19,7 +19,7 @@ from tui_agent.tui.panes.policy import policy_role, policy_words
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.keymap import KeyActions
-from tui_agent.tui.widgets.line_pane import Intent, LinePane
+from tui_agent.tui.widgets.lists import Intent, LinePane
 from tui_agent.tui.widgets.rows import Pen, blank_strip, cells, with_intent
 
 NAME_CELLS: Final = 17

@@ -9,7 +9,7 @@ from textual.strip import Strip
 
 from tui_agent.tui.theme.symbols import Symbols
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, cells, cut_parts, state_mark
 from tui_agent.units import format_elapsed
 

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from tui_agent.tui.prompt.completion import Candidate
 from tui_agent.tui.text import clean_line, width
 from tui_agent.tui.theme.theme import Role
-from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, Pen, cut_parts
 from tui_agent.tui.widgets.rows import cells as cells_of
 

@@ -37,7 +37,7 @@ from tui_agent.tui.prompt.menu import Menu
 from tui_agent.tui.prompt.queue import QueueRows
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Looks
-from tui_agent.tui.widgets.line_pane import Intent, LinePane
+from tui_agent.tui.widgets.lists import Intent, LinePane
 from tui_agent.tui.widgets.rows import cells
 
 PLACEHOLDER = "Ask for a change, or type / for commands, @ for files"

@@ -9,7 +9,7 @@ from typing import Final
 from textual.strip import Strip
 
 from tui_agent.tui.widgets.keymap import key_map_of
-from tui_agent.tui.widgets.line_pane import Intent, LinePane
+from tui_agent.tui.widgets.lists import Intent, LinePane
 from tui_agent.tui.widgets.rows import Part, cells, cut_parts
 
 MAX_ROWS: Final = 3

@@ -25,8 +25,7 @@ from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyScreen
-from tui_agent.tui.widgets.line_pane import Intent, LinePane, post_intent
-from tui_agent.tui.widgets.lists import ChoiceList, ItemT, Lines
+from tui_agent.tui.widgets.lists import ChoiceList, Intent, ItemT, LinePane, Lines, post_intent
 from tui_agent.tui.widgets.rows import Part, part, row, with_intent
 from tui_agent.tui.worker_errors import WorkerErrorReporter
 

@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.widgets.keymap import key_map_of
-from tui_agent.tui.widgets.line_pane import LinePane
+from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import cells, hints_width
 
 

@@ -24,8 +24,7 @@ from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyScreen, claims_key
-from tui_agent.tui.widgets.line_pane import Intent, LinePane
-from tui_agent.tui.widgets.lists import Lines
+from tui_agent.tui.widgets.lists import Intent, LinePane, Lines
 from tui_agent.tui.widgets.rows import Part, Pen, hints_width, intent_of, wrap
 from tui_agent.tui.widgets.type_ahead import WRITING_PAUSE_S, TypedAhead
 

@@ -24,8 +24,7 @@ from tui_agent.tui.screens.compare.head import CompareHead, CompareHeader, Momen
 from tui_agent.tui.screens.replay.playhead import SPEEDS, Playhead, PlayheadScreen
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.footer import Footer
-from tui_agent.tui.widgets.line_pane import Intent
-from tui_agent.tui.widgets.lists import Lines
+from tui_agent.tui.widgets.lists import Intent, Lines
 from tui_agent.tui.widgets.rows import Part
 from tui_agent.units import format_clock
 

@@ -16,7 +16,7 @@ from tui_agent.tui.actions import Scope
 from tui_agent.tui.screens.replay.actions import ReplayActions
 from tui_agent.tui.screens.replay.timeline_pane import LinePlace
 from tui_agent.tui.widgets.field import Field
-from tui_agent.tui.widgets.line_pane import Intent
+from tui_agent.tui.widgets.lists import Intent
 
 
 class ReplayScreen(ReplayActions):
