@@ -4,9 +4,9 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tui_agent.protocol.base import CallId, Payload, RequestId
 from tui_agent.protocol.display import DiffBlock, TerminalBlock
 from tui_agent.protocol.effects import ReadEffect, RunEffect, WriteEffect
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, FragmentRecord, Section
 from tui_agent.protocol.events.files import CheckpointTaken, FileChanged, FileRead
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelResponded
@@ -20,7 +20,6 @@ from tui_agent.protocol.events.turn import (
     TurnStarted,
     UserMessageReceived,
 )
-from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.blobs import BlobStore

@@ -23,8 +23,8 @@ from tui_agent.folds.session.todo import Todo
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.transcript.fold import Transcript
+from tui_agent.protocol.base import CallId, Payload, RequestId
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import ContextPacked, Section
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import SessionStarted
@@ -36,7 +36,6 @@ from tui_agent.protocol.events.turn import (
     TurnStarted,
     UserMessageReceived,
 )
-from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.log_reader import read_records

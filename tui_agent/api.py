@@ -14,14 +14,13 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.errors import BudgetExceeded, TuiAgentError, UsageError
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session, read_text
-from tui_agent.protocol.base import LongText
+from tui_agent.protocol.base import MAIN_AGENT, CommandId, LongText, SessionId
 from tui_agent.protocol.commands import Command, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.protocol.ids import MAIN_AGENT, CommandId, SessionId
 from tui_agent.protocol.parts import TextPart
 from tui_agent.wiring.session import open_session as open_local_session
 

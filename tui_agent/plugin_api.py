@@ -63,7 +63,7 @@ from tui_agent.ports.repomap import MapRequest, RenderedMap
 from tui_agent.ports.tool import Answer, Preview, Service, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.ports.verdict import Verdict
 from tui_agent.protocol.artifacts import Artifact, left_out_note, shorten_text, stored_artifact_id
-from tui_agent.protocol.base import BlobText, FrozenModel, JsonMap, LongText, text_preview
+from tui_agent.protocol.base import BlobText, FrozenModel, JsonMap, LongText, Payload, text_preview
 from tui_agent.protocol.display import (
     CustomBlock,
     DiffBlock,
@@ -86,7 +86,6 @@ from tui_agent.protocol.effects import (
     WriteEffect,
 )
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged, FileRead

@@ -21,10 +21,9 @@ from tui_agent.cli.plugin_trial import SIDE_WIDTH, pane_rows
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_host.bundled import golden_log
 from tui_agent.plugin_host.discover import plugins_at
-from tui_agent.protocol.base import JsonMap, text_preview
+from tui_agent.protocol.base import JsonMap, Payload, text_preview
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
 from tui_agent.protocol.parts import TextContent

@@ -31,14 +31,12 @@ from tui_agent.ports.model import FinishChunk, ModelChunk, ModelClient, ModelReq
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult, ToolServers, ToolSpec
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.base import JsonMap, Payload, RunId
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.effects import Effect, InternalEffect, WriteEffect
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import RunStarted
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
-from tui_agent.protocol.ids import RunId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import Budgets, ModelInfo, PolicyName, SessionSettings
 from tui_agent.session.clock import SystemClock

@@ -20,10 +20,10 @@ from tui_agent.ports.environment import Environment
 from tui_agent.ports.middleware import ToolNext
 from tui_agent.ports.model import ModelNext, ModelReply, ModelRequest, TextChunk
 from tui_agent.ports.tool import Preview, ToolContext, ToolResult
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import DecidePermission, SubmitPrompt
 from tui_agent.protocol.effects import Effect, InternalEffect
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.plugin import PluginEvent, PluginFailed
 from tui_agent.protocol.events.policy import PermissionRequested

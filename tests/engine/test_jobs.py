@@ -16,11 +16,10 @@ from tui_agent.engine.tools.jobs import MAX_JOBS, MAX_KEPT_BYTES
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.jobs import OUTPUT_TAIL_CHARS, Jobs
 from tui_agent.ports.environment import ExecResult, ExecSpec, OutputSink
-from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.base import BlobText, JobId
 from tui_agent.protocol.commands import Close, Redo, Revert, StopJob, SubmitPrompt
 from tui_agent.protocol.events.job import JobFinished, JobProgress
 from tui_agent.protocol.events.tool import ToolFinished
-from tui_agent.protocol.ids import JobId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.workspace.local.environment import LocalEnvironment

@@ -7,9 +7,9 @@ from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, said, shell, told, turn, write
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.files import net_file_changes
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, SetPolicy, Undo
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import (
     CheckpointPlanned,
     CheckpointRestored,

@@ -8,11 +8,10 @@ from tests.engine.harness import Bench, EchoTool, Words, call, running, say
 from tests.stubs.legal_history import check_pairs
 from tui_agent.engine.tools.live_output import HEAD_CHARS, NOT_RECORDED, TAIL_CHARS, LiveOutputs
 from tui_agent.ports.tool import ToolContext, ToolResult
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import CallId, text_preview
 from tui_agent.protocol.commands import Interrupt, SubmitPrompt
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import TextContent
 

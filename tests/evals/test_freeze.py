@@ -12,13 +12,13 @@ from tui_agent.evals.plan import ORACLE, Arm, CellResult, Plan, RunFolder
 from tui_agent.evals.suites import load_suite
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session
+from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.commands import Command, DecidePermission, Queue, Revert, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.session.fork_workspace import load_state
 from tui_agent.wiring.session import open_session
 

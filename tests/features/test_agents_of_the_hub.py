@@ -24,10 +24,10 @@ from tui_agent.plugin_api import (
     act,
     actions,
 )
+from tui_agent.protocol.base import CallId
 from tui_agent.protocol.commands import Steer, SubmitPrompt
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 from tui_agent.session.headless_turn import run_turn

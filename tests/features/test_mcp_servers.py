@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from tui_agent.config.options import SessionOptions
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import DecidePermission, RunCommand, SubmitPrompt
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 from tui_agent.protocol.events.policy import PermissionRequested

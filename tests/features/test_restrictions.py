@@ -7,9 +7,9 @@ import pytest
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import RecordResult
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.eval import VerifierFinished
 from tui_agent.protocol.events.model import ModelRequested

@@ -17,12 +17,12 @@ from tui_agent.folds.session.state_json import state_to_json
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.plugin_api import BaseMiddleware, PluginEvent, TurnContext
 from tui_agent.ports.policy import Decision
+from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.commands import SetPolicy, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.session import SessionContextLoaded, SettingsChanged
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished
-from tui_agent.protocol.ids import SessionId
 
 LOGS = ("night_shift", "every_kind", "approval", "streaming")
 

@@ -2,7 +2,7 @@
 
 from tests.golden.scribe import SONNET, Scribe, fingerprint
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.base import AgentId, BlobText, CallId, JobId, RequestId, RunId, SessionId
 from tui_agent.protocol.display import MarkdownBlock, TableBlock, TextBlock
 from tui_agent.protocol.effects import InternalEffect, ReadEffect, RunEffect, WriteEffect, digest_effects
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
@@ -81,7 +81,6 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
     UserUnqueued,
 )
-from tui_agent.protocol.ids import AgentId, CallId, JobId, RequestId, RunId, SessionId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent, TextContent, ToolCallPart
 from tui_agent.protocol.settings import AgentState, Budgets, SessionSettings

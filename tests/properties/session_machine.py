@@ -25,6 +25,7 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.session.branches import Branches
 from tui_agent.folds.session.fold import SessionState
+from tui_agent.protocol.base import RunId
 from tui_agent.protocol.commands import (
     Command,
     Interrupt,
@@ -41,7 +42,6 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.session import RunFinished
 from tui_agent.protocol.events.tool import ToolFinished, ToolStarted
-from tui_agent.protocol.ids import RunId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import PolicyName

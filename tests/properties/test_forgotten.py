@@ -9,11 +9,9 @@ from tests.stubs.story import Story, called, finished, requested, responded, sta
 from tui_agent.folds.base import copy_state
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import BlobText, CallId, Payload
 from tui_agent.protocol.events.context import ContextCompacted, ContextReduced, ContextRestored
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
-from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextPart
 

@@ -9,9 +9,8 @@ from tui_agent.context.assembly import Assembly, RequestInput
 from tui_agent.context.summary import Summary, build_summary
 from tui_agent.context.summary_facts import Facts
 from tui_agent.context.truncation import artifact_id
-from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.base import CallId, LongText, RequestId, text_preview
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus
-from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,

@@ -15,8 +15,8 @@ from tui_agent.folds.trace.spans import Span
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.folds.transcript.packed_entries import PackedSpans
 from tui_agent.folds.views import Views
+from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.ids import MAIN_AGENT
 
 
 @pytest.mark.parametrize("name", LOGS)

@@ -22,9 +22,8 @@ from tui_agent.context.summary import (
 )
 from tui_agent.context.summary_facts import Facts
 from tui_agent.folds.context.compacted_history import call_ids
-from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.base import CallId, LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
-from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,

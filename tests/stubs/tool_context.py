@@ -15,10 +15,9 @@ from tui_agent.policy.places.paths import Guards, Place
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.program import Programs
 from tui_agent.ports.tool import Answer, ToolContext, ToolResult
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import CallId, Payload
 from tui_agent.protocol.events.files import FileChanged, FileRead
 from tui_agent.protocol.events.todo import TodoUpdated
-from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.workspace.local.change_recorder import RecordingEnvironment
 from tui_agent.workspace.local.environment import LocalEnvironment

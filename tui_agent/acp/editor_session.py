@@ -30,11 +30,11 @@ from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import AppSession, read_text_or_preview
+from tui_agent.protocol.base import CallId
 from tui_agent.protocol.commands import Command, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked, TurnEnd
-from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.pending_commands import PendingCommand, RunningPrompt
 

@@ -38,7 +38,7 @@ from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.text.hunks import hunk_sides, split_hunks
 from tui_agent.folds.text.line_diff import NO_NEWLINE
 from tui_agent.ports.session import ReadText
-from tui_agent.protocol.base import JsonMap, text_preview
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId, text_preview
 from tui_agent.protocol.display import (
     CustomBlock,
     DiffBlock,
@@ -57,7 +57,6 @@ from tui_agent.protocol.events.session import SessionTitled, SettingsChanged
 from tui_agent.protocol.events.todo import TodoStatus, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.parts import Content, ReasoningPart, TextContent, TextPart
 from tui_agent.protocol.unicode_text import clip_line, replace_invisible, reveal_invisible
 

@@ -10,8 +10,8 @@ from tui_agent.cli.output import say, say_json, say_json_lines, say_result, tabl
 from tui_agent.errors import ConfigError, ModelError
 from tui_agent.models.faults import is_unknown_model
 from tui_agent.ports.model import FinishChunk, ModelClient, ModelFault, ModelRequest, TextChunk, UsageChunk
+from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.model import FaultKind
-from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.protocol.settings import ModelInfo

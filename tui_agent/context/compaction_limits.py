@@ -10,8 +10,7 @@ from typing import Final
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.compacted_history import calls_by_id, successful_calls
 from tui_agent.protocol.artifacts import ARTIFACT_PREFIX
-from tui_agent.protocol.base import text_size
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.base import CallId, text_size
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, ToolCallPart
 

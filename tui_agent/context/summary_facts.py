@@ -15,9 +15,8 @@ from tui_agent.context.truncation import artifact_id, head_and_tail
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.compacted_history import calls_by_id, quote_message, successful_calls
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.base import CallId, LongText, text_preview
 from tui_agent.protocol.events.todo import TodoItem
-from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
 from tui_agent.protocol.unicode_text import format_count

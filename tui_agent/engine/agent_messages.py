@@ -10,8 +10,8 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.open_calls import close_calls
 from tui_agent.engine.recorder import Recorder
 from tui_agent.ports.clock import Ids
+from tui_agent.protocol.base import AgentId, CallId
 from tui_agent.protocol.events.model import ModelResponded
-from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import ModelPart, ToolCallPart, Usage, tool_calls
 
 

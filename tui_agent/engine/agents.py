@@ -12,8 +12,7 @@ from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.agent import Action, Agent, AskModel, CallTools, Finish, ModelQuery, Reject, SayMessage
 from tui_agent.ports.environment import Environment
-from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.base import CallId, JsonMap
 from tui_agent.protocol.parts import ToolCallPart, tool_calls
 
 INIT_SOURCE: Final[Literal["init"]] = "init"

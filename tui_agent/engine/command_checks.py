@@ -12,10 +12,9 @@ from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol import commands
+from tui_agent.protocol.base import AgentId, Payload
 from tui_agent.protocol.commands import Command
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import SessionEnded
-from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 
 

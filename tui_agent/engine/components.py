@@ -27,8 +27,7 @@ from tui_agent.ports.model import ModelClient
 from tui_agent.ports.policy import Policy
 from tui_agent.ports.repomap import RepoMaps
 from tui_agent.ports.tool import Service, ToolServers
-from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import JsonMap, Payload
 from tui_agent.protocol.settings import Effort, ModelInfo
 
 

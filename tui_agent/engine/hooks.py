@@ -16,10 +16,9 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.ports.policy import Decision
-from tui_agent.protocol.base import JsonMap, text_preview
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, JsonMap, text_preview
 from tui_agent.protocol.events.hook import HOOK_STOPPED, HookDecision, HookEvent, HookRan
 from tui_agent.protocol.events.tool import ToolFinished
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.units import format_number

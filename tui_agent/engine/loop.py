@@ -20,8 +20,8 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SERVERS_REASON, SessionStateView
 from tui_agent.models.normalisation import tool_name
 from tui_agent.ports.agent import Action, Agent, CallTools, Finish, Reject, SayMessage
+from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnEnd, UserSteered
-from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import AgentState
 

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Generic, TypeVar
 
-from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.base import RequestId
 
 AnswerT = TypeVar("AnswerT")
 

@@ -18,10 +18,10 @@ from tui_agent.folds.session.view import OpenCall
 from tui_agent.folds.text.control_sequences import strip_control_sequences
 from tui_agent.ports.delegate import DelegateEnd
 from tui_agent.ports.log import BlobReader
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.events.agent import AgentFinished
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.tool import ToolFinished, ToolStatus
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.parts import TextContent, ToolCallPart, tool_calls
 

@@ -24,7 +24,7 @@ from tui_agent.ports.tool import (
     ToolResult,
     ToolSpec,
 )
-from tui_agent.protocol.base import FrozenModel, JsonMap, LongText
+from tui_agent.protocol.base import FrozenModel, JsonMap, LongText, Payload
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.effects import (
     Effect,
@@ -35,7 +35,6 @@ from tui_agent.protocol.effects import (
     RunEffect,
     WriteEffect,
 )
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.plugin import PluginEvent
 from tui_agent.protocol.parts import Content
 from tui_agent.units import format_bytes

@@ -11,10 +11,10 @@ from tui_agent.engine.components import EngineParts
 from tui_agent.engine.mailbox import PendingAnswers
 from tui_agent.errors import ToolError
 from tui_agent.ports.tool import Answer
+from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.commands import AnswerQuestion
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked
-from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.settings import AgentState, PolicyName
 
 PLAN_OPTIONS = ("Approve; ask me before changes", "Approve; accept edits", "Keep planning")

@@ -20,10 +20,9 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.snapshot import Snapshot, take_snapshot
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.log import Log
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CommandId, Payload
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import SessionHeadMoved
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CommandId
 from tui_agent.protocol.messages import Message
 
 EventListener = Callable[[Envelope], None]

@@ -40,11 +40,10 @@ from tui_agent.folds.session.view import MENTIONS_REASON, SessionStateView
 from tui_agent.ports.environment import OutputWidthSetter
 from tui_agent.ports.log import Blobs
 from tui_agent.protocol import commands
+from tui_agent.protocol.base import Payload, RequestId
 from tui_agent.protocol.commands import Attachment, Command
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import CommandRejected, SessionTitled
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, UserSteered, UserUnqueued
-from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import ImageContent
 from tui_agent.protocol.settings import AgentState
 from tui_agent.units import format_bytes

@@ -26,8 +26,8 @@ from tui_agent.export.bundle import checkout_part, find_checkpoint_stores, open_
 from tui_agent.folds.comparison.divergence import Turn, split_turns
 from tui_agent.models.replay import RecordedAnswers, answers_format, read_recording, recorded_answers
 from tui_agent.ports.log import BlobReader
+from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, Payload
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
 from tui_agent.protocol.events.model import ModelResponded
@@ -41,7 +41,6 @@ from tui_agent.protocol.events.turn import (
     TurnFinished,
     UserSteered,
 )
-from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT
 from tui_agent.protocol.parts import TextPart, ToolCallPart, Usage, tool_calls
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import read_records

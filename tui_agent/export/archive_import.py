@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from tui_agent.errors import CheckpointError, StoreError, StoreFull, UsageError
 from tui_agent.export.archive import BLOBS, BUNDLE, MANIFEST, Manifest, Member
 from tui_agent.export.bundle import STORE, open_store
-from tui_agent.protocol.ids import is_session_id
+from tui_agent.protocol.base import is_session_id
 from tui_agent.store.file_ops import FOLDER_MODE
 from tui_agent.store.log_line import decode_line
 from tui_agent.store.log_repair import EVENTS_FILE

@@ -13,14 +13,13 @@ from typing import Any, Final
 from tui_agent import __version__
 from tui_agent.errors import UsageError
 from tui_agent.export.export_content import Texts
-from tui_agent.protocol.base import LongText
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, LongText
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart, ToolCallPart, Usage, add_cost
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.lineage import open_blobs

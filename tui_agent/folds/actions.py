@@ -13,13 +13,12 @@ from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.protocol.base import BlobText, FrozenModel, JsonMap, LongText, text_preview
+from tui_agent.protocol.base import AgentId, BlobText, CallId, FrozenModel, JsonMap, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.todo import TodoItem, TodoStatus, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import IterationFinished, TurnFinished, UserMessageReceived, UserSteered
-from tui_agent.protocol.ids import AgentId, CallId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 
 TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", "verified"]

@@ -32,14 +32,12 @@ from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import MAIN_AGENT, Payload, SessionId, text_preview
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, CheckpointRestoreStarted
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived, UserShellStarted, UserSteered
-from tui_agent.protocol.ids import MAIN_AGENT, SessionId
 
 ViewName: TypeAlias = Literal[
     "state",

@@ -25,9 +25,8 @@ from tui_agent.ports.model import (
     ToolCallChunk,
     UsageChunk,
 )
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.base import CallId, JsonMap
 from tui_agent.protocol.events.model import FinishReason
-from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCallPart, Usage
 
 UNNAMED_TOOL = "unnamed_tool"

@@ -29,11 +29,10 @@ from tui_agent.ports.model import (
     ToolCallChunk,
     UsageChunk,
 )
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.model import ModelResponded
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import ModelPart, PatchPart, ReasoningPart, TextContent, TextPart, ToolCallPart
 

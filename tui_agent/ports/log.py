@@ -5,11 +5,9 @@ from typing import Protocol
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.branches import Stretch
-from tui_agent.protocol.base import JsonMap, LongText
+from tui_agent.protocol.base import AgentId, CommandId, JsonMap, LongText, Payload, SessionId
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.session import LogRepaired
-from tui_agent.protocol.ids import AgentId, CommandId, SessionId
 
 
 class Follower(Protocol):

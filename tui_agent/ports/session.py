@@ -7,10 +7,9 @@ from tui_agent.errors import BlobNotFound
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.snapshot import SnapshotOutline
 from tui_agent.ports.log import Follower
-from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.base import CommandId, LongText, SessionId, text_preview
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
-from tui_agent.protocol.ids import CommandId, SessionId
 
 ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
 """Returns the full text that an event refers to."""

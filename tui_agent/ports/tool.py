@@ -15,11 +15,9 @@ from tui_agent.ports.knowledge import Skills
 from tui_agent.ports.log import Blobs
 from tui_agent.ports.program import Programs
 from tui_agent.ports.repomap import RepoMaps
-from tui_agent.protocol.base import JsonMap, LongText
+from tui_agent.protocol.base import CallId, JsonMap, LongText, Payload
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.effects import Effect
-from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content
 from tui_agent.protocol.settings import PolicyName
 

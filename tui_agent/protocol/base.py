@@ -1,12 +1,38 @@
-"""The frozen base model, and the text and JSON types that all events use.
+"""Types of identifiers, the base classes of models and of event payloads, and the text and JSON types that all use.
 
-Invariant: a model refuses unknown fields when it is built. It ignores them when it is read from a log (see `union`).
+Invariant: only an injected `ports.clock.Ids` creates ids. A model refuses unknown fields when it is built. It ignores
+them when it is read from a log (see `union`).
 """
 
+import re
 from collections.abc import Iterable
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, NewType, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+SessionId = NewType("SessionId", str)
+"""`ses_` + 16 characters that sort by creation time."""
+RunId = NewType("RunId", str)
+"""`run_` + 12 hexadecimal digits."""
+AgentId = NewType("AgentId", str)
+"""`main`, or the name of a delegate that is unique in its session."""
+CommandId = NewType("CommandId", str)
+CallId = NewType("CallId", str)
+"""Id of a tool call, unique in its session. It is generated locally if the provider gave none or repeated one."""
+RequestId = NewType("RequestId", str)
+"""Id of a model request, permission request or question, unique in its session."""
+JobId = NewType("JobId", str)
+"""Id of a background job (`job-1`, `job-2`, …), unique on its branch of the session."""
+MAIN_AGENT = AgentId("main")
+COMPACTION_AGENT = AgentId("compaction")
+"""The agent that summarises histories. Its requests do not belong to a conversation."""
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+
+
+def is_session_id(name: str) -> bool:
+    """Return True if `name` is a valid session id. A session's folder has the same name."""
+    return _ID.fullmatch(name) is not None
 
 
 class FrozenModel(BaseModel):
@@ -87,3 +113,12 @@ def text_preview(text: LongText) -> str:
 def text_size(text: LongText) -> int:
     """Return the size of a text in characters. If the text is stored as a blob, return its size in bytes."""
     return len(text) if isinstance(text, str) else text.size
+
+
+class Payload(FrozenModel):
+    """Base of every event's payload.
+
+    Each subclass narrows `kind` to a Literal. No default value comes from a clock or a uuid.
+    """
+
+    kind: str

@@ -5,9 +5,8 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import FrozenModel
+from tui_agent.protocol.base import AgentId, CommandId, FrozenModel, SessionId
 from tui_agent.protocol.events.union import CorePayload
-from tui_agent.protocol.ids import AgentId, CommandId, SessionId
 
 SCHEMA_VERSION = 2
 

@@ -8,8 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.base import FrozenModel, LongText
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.base import CallId, FrozenModel, LongText
 from tui_agent.protocol.parts import Content, ModelPart
 
 MessageOrigin: TypeAlias = Literal[

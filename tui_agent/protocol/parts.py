@@ -9,8 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.base import FrozenModel, JsonMap, LongText
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.base import CallId, FrozenModel, JsonMap, LongText
 
 
 class TextContent(FrozenModel):

@@ -19,11 +19,10 @@ from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.checkpoints import Checkpoints
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.session import OpenedNote, read_text_or_preview
-from tui_agent.protocol.base import LongText
+from tui_agent.protocol.base import CallId, LongText
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
-from tui_agent.protocol.ids import CallId
 from tui_agent.session.clock import RandomIds
 from tui_agent.session.pending_commands import PendingCommand
 from tui_agent.session.remote import RemoteSession

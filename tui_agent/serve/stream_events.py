@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from tui_agent.ports.session import ReadText
+from tui_agent.protocol.base import MAIN_AGENT, CallId, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import ContextPacked
@@ -18,7 +19,6 @@ from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished
-from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId
 from tui_agent.protocol.parts import TextPart
 
 StreamEvent: TypeAlias = tuple[str, dict[str, object]]

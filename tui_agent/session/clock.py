@@ -5,7 +5,7 @@ import time
 
 import anyio
 
-from tui_agent.protocol.ids import CallId, CommandId, RequestId, RunId, SessionId
+from tui_agent.protocol.base import CallId, CommandId, RequestId, RunId, SessionId
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 

@@ -11,12 +11,12 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import OpenCall
+from tui_agent.protocol.base import MAIN_AGENT, CallId
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.session import ForkChange
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.protocol.ids import MAIN_AGENT, CallId
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session, read_text
-from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.base import MAIN_AGENT, CallId, CommandId, LongText, text_preview
 from tui_agent.protocol.commands import Command, ContinueTurn, RunCommand, SubmitPrompt
 from tui_agent.protocol.display import (
     CustomBlock,
@@ -28,7 +28,6 @@ from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import CommandRejected, RunStarted, TrajectoryEnd
 from tui_agent.protocol.events.turn import TurnFinished
-from tui_agent.protocol.ids import MAIN_AGENT, CallId, CommandId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import AgentState
 from tui_agent.protocol.unicode_text import format_count

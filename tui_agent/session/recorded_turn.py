@@ -33,15 +33,14 @@ from tui_agent.ports.log import BlobReader
 from tui_agent.ports.model import ModelChunk, ModelRequest
 from tui_agent.ports.repomap import MapRequest, RenderedMap
 from tui_agent.ports.tool import ArgumentSettler, Preview, Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.base import CallId, Payload
 from tui_agent.protocol.effects import Effect
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import RepomapBuilt, RepomapUsed
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
-from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 WAIT_S = 2.0

@@ -21,9 +21,9 @@ from tui_agent.engine.mailbox import Mailbox
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.snapshot import FORMAT, SnapshotOutline, load_outline
 from tui_agent.ports.session import LockedNote, OpenedNote, StorageFaultNote
+from tui_agent.protocol.base import CommandId, SessionId
 from tui_agent.protocol.commands import Close, Command
 from tui_agent.protocol.envelope import Record
-from tui_agent.protocol.ids import CommandId, SessionId
 from tui_agent.session.clock import RandomIds
 from tui_agent.session.engine_handle import EngineLink, connect_engine
 from tui_agent.session.wire import (

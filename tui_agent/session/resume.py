@@ -20,6 +20,7 @@ from tui_agent.folds.session.branches import Stretch, is_on_branch, stretches
 from tui_agent.folds.session.snapshot import FORMAT, Snapshot, load_snapshot
 from tui_agent.folds.session.unfinished_work import PROGRAM_ENDED
 from tui_agent.ports.log import BlobReader
+from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.env import EnvStarted
@@ -36,7 +37,6 @@ from tui_agent.protocol.events.session import (
 )
 from tui_agent.protocol.events.tool import ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
-from tui_agent.protocol.ids import SessionId
 from tui_agent.protocol.parts import TextContent
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.store.fold_cache import load_fold, read_records_after

@@ -13,9 +13,8 @@ from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import BlobText, FrozenModel
+from tui_agent.protocol.base import BlobText, FrozenModel, Payload
 from tui_agent.protocol.effects import RunEffect
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.store.blobs import (
     CONTAINER_MARKER,

@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.ids import SessionId
+from tui_agent.protocol.base import SessionId
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_chunks import read_chunk_range
 from tui_agent.store.log_repair import EVENTS_FILE

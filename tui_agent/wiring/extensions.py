@@ -11,7 +11,7 @@ from tui_agent.mcp.servers import McpServers, ServerOffers
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.ports.command import SlashCommand
 from tui_agent.ports.environment import Environment
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events.command import CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.wiring.context import ContextComposition

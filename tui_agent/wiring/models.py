@@ -11,7 +11,7 @@ from tui_agent.models.replay import ANSWERS_ENDING, RecordedAnswers, read_answer
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.model import ModelClient
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.store.lineage import open_blobs

@@ -34,7 +34,7 @@ from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.environment import Sandbox
 from tui_agent.ports.middleware import Middleware
 from tui_agent.ports.tool import Service, ToolSpec
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import Payload, text_preview
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Close,
@@ -44,7 +44,6 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
 )
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.model import ModelRequested
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested

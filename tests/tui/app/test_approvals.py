@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.commands import DecidePermission
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.effects import Effect, NetworkEffect, RunEffect, WriteEffect
@@ -17,7 +18,6 @@ from tui_agent.protocol.events.policy import (
     Reach,
 )
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
-from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.tui.modals.approval import Approval
 
 CHOICES = (

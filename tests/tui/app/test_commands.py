@@ -8,7 +8,7 @@ from tests.tui.app.driving import golden, open_app
 from tests.tui.app.sessions_story import Programs, told
 from tests.tui.app.test_start import empty_session
 from tui_agent.errors import SessionLocked, StoreError
-from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.base import BlobText, RequestId
 from tui_agent.protocol.commands import (
     CommandBase,
     Delegate,
@@ -28,7 +28,6 @@ from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued
-from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.settings import AgentState, Budgets
 from tui_agent.tui.modals.diff import DiffSheet
 

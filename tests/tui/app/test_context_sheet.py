@@ -6,11 +6,11 @@ from textual.strip import Strip
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.story import delta, requested, responded
 from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import Compact
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import ContextPacked, Section
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
-from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.tui.actions import BY_NAME
 from tui_agent.tui.commands.context import ContextSheet

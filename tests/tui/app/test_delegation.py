@@ -2,6 +2,7 @@
 
 from tests.stubs.story import MODEL, called, finished, requested, responded, started, tool_call
 from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.commands import Delegate, Interrupt
 from tui_agent.protocol.display import MarkdownBlock
 from tui_agent.protocol.effects import WriteEffect
@@ -9,7 +10,6 @@ from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentSt
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import IterationStarted, TurnStarted
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.settings import AgentState
 
 CHILD = AgentId("subtask-1")

@@ -7,8 +7,8 @@ import pytest
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import Command, RevertHunk
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import (
     Author,
     CheckpointRestored,

@@ -4,6 +4,7 @@ import asyncio
 
 from tests.stubs.fake_session import FakeSession, FakeTrouble
 from tests.tui.app.driving import golden, open_app
+from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.commands import SendQueued, SubmitPrompt
 from tui_agent.protocol.events.tool import ToolCalled, ToolStarted
 from tui_agent.protocol.events.turn import (
@@ -13,7 +14,6 @@ from tui_agent.protocol.events.turn import (
     UserShellProgress,
     UserShellStarted,
 )
-from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.tui.modals.question import Question
 
 

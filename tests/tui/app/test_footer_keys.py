@@ -8,9 +8,9 @@ from rich.style import Style
 from tests.tui.app.driving import Driven, golden, open_app
 from tests.tui.app.test_approvals import ask, request
 from tests.tui.app.test_question_sheet import ask_question
+from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.display import DiffBlock
 from tui_agent.protocol.events.turn import QuestionAsked
-from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.actions import BY_NAME, KeyHint
 from tui_agent.tui.modals.confirm import open_link
 from tui_agent.tui.widgets.footer import Footer

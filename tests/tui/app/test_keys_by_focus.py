@@ -7,9 +7,9 @@ from textual.events import Key
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.story import called, finished, started
 from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.base import CallId, JobId, Payload, RequestId
 from tui_agent.protocol.commands import Interrupt, Rename, SubmitPrompt, Unqueue
 from tui_agent.protocol.display import TerminalBlock
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.job import JobStarted
 from tui_agent.protocol.events.model import ModelDelta
 from tui_agent.protocol.events.session import CommandRejected
@@ -20,7 +20,6 @@ from tui_agent.protocol.events.turn import (
     UserQueued,
     UserUnqueued,
 )
-from tui_agent.protocol.ids import CallId, JobId, RequestId
 from tui_agent.tui.controller.chat import ChatWidget
 from tui_agent.tui.modals.confirm import QuitQuestion
 

@@ -11,6 +11,7 @@ from tests.tui.app.driving import golden
 from tui_agent.errors import SessionLocked
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import FilesChanged
+from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     ContinueTurn,
@@ -35,7 +36,6 @@ from tui_agent.protocol.events.turn import (
     UserMessageReceived,
     UserSteered,
 )
-from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.tui.linear.app import LinePrinter, talk

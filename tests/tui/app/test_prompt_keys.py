@@ -10,6 +10,7 @@ from textual import events
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.options import SessionOptions
+from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import (
     Interrupt,
     Queue,
@@ -30,7 +31,6 @@ from tui_agent.protocol.events.turn import (
     UserShellStarted,
     UserSteered,
 )
-from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.terminal.keyboard import Keyboard
 
 PASTE = "\n".join(f"line {number}" for number in range(312))

@@ -1,9 +1,9 @@
 """The sheet that asks the user a question, or to approve a plan: keys, own words, putting it aside."""
 
 from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import AnswerQuestion
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnStarted
-from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.modals.question import Question
 
 

@@ -6,6 +6,7 @@ from textual.events import Paste
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
+from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import PlanRevert, Redo, Revert, Undo
 from tui_agent.protocol.events.files import (
     CheckpointPlanned,
@@ -17,7 +18,6 @@ from tui_agent.protocol.events.files import (
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserQueued
-from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.protocol.settings import BudgetUse
 from tui_agent.tui.controller.rewind import KeptFilesPicker

@@ -4,7 +4,7 @@ import pytest
 
 from tests.stubs.story import decision, requested, started
 from tests.tui.app.driving import golden, open_app
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events.turn import IterationFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.layout import shape
 

@@ -25,8 +25,8 @@ from textual.message import Message
 from tests.stubs.rows import rows
 from tests.tui.app.driving import golden, open_app
 from tui_agent.config.options import SessionOptions
+from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.turn import QuestionAsked, TurnStarted
-from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.app import session_to_resume
 from tui_agent.tui.terminal.keyboard import KeyboardDriver, TypingBurst
 from tui_agent.tui.terminal.terminal import Terminal, farewell

@@ -14,6 +14,7 @@ from tests.stubs.fake_session import FakeSession
 from tests.stubs.story import requested, responded
 from tui_agent.acp.editor_session import EditorSession
 from tui_agent.errors import TuiAgentError
+from tui_agent.protocol.base import AgentId, CallId, CommandId, Payload, RequestId
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Command,
@@ -23,7 +24,6 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
 )
 from tui_agent.protocol.display import DiffBlock, TextBlock
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.command import CommandRan, CommandsOffered, OfferedCommand
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
@@ -43,7 +43,6 @@ from tui_agent.protocol.events.turn import (
     UserMessageReceived,
     UserQueued,
 )
-from tui_agent.protocol.ids import AgentId, CallId, CommandId, RequestId
 from tui_agent.protocol.parts import ReasoningPart, TextContent, TextPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 

@@ -5,7 +5,7 @@ import pytest
 from tests.stubs.story import Story
 from tui_agent.cli.run.command import WarningPrinter
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.base import BlobText, RequestId
 from tui_agent.protocol.envelope import Record
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -16,7 +16,6 @@ from tui_agent.protocol.events.context import (
     Truncation,
 )
 from tui_agent.protocol.events.model import ModelRetried
-from tui_agent.protocol.ids import RequestId
 
 
 def cut(what: str, digest: str) -> Truncation:

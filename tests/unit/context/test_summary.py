@@ -2,8 +2,7 @@
 
 from tui_agent.context.summary import STORY, TITLE, build_summary, story_from_record, story_of, transcript
 from tui_agent.context.summary_facts import Facts
-from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.base import CallId, text_preview
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 

@@ -6,11 +6,10 @@ from tests.stubs.story import Story, finished, requested, responded, tool_call
 from tui_agent.evals.attribution import Conduct, Verdict, judge
 from tui_agent.evals.expectations import EXPECTED
 from tui_agent.evals.workspace_checks import CheckResults
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import Payload, RequestId
 from tui_agent.protocol.events.eval import VerifierFinished
 from tui_agent.protocol.events.model import FaultKind, ModelFailed
 from tui_agent.protocol.events.tool import ToolStatus
-from tui_agent.protocol.ids import RequestId
 from tui_agent.session.headless_turn import Outcome
 
 

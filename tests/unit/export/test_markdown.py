@@ -14,12 +14,12 @@ from tui_agent.export.labels import header_rows
 from tui_agent.export.markdown import clip_lines, to_markdown
 from tui_agent.export.redacted_log import to_jsonl
 from tui_agent.folds.base import current_branch
+from tui_agent.protocol.base import CallId
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
-from tui_agent.protocol.ids import CallId
 from tui_agent.store.log_reader import read_records, read_stored_lines
 from tui_agent.store.redaction.redactor import Redactor
 

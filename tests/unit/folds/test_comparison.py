@@ -13,8 +13,8 @@ from tests.stubs.two_ways import CAUSE, ENTRY, FORK, MAIN, TEST_ENTRY, TEST_REPO
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.comparison.fold import Comparison, FileDifference, compare
 from tui_agent.folds.comparison.side import MAX_BEATS, Branch, Side, build_side, list_beats, working_ms
+from tui_agent.protocol.base import MAIN_AGENT, CallId, Payload, RequestId, SessionId
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import CheckpointTaken, FolderChange
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import ForkChange, SessionForked, SessionHeadMoved
@@ -25,7 +25,6 @@ from tui_agent.protocol.events.turn import (
     TurnStarted,
     UserMessageReceived,
 )
-from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId, SessionId
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.store.lineage import open_blobs
 from tui_agent.store.log_reader import read_records

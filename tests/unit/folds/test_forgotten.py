@@ -8,8 +8,7 @@ from tui_agent.folds.context.compacted_rows import CountedTokens, TurnNumbers, c
 from tui_agent.folds.context.meter import ContextMeter
 from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import COMPACTION_AGENT, BlobText, CallId, Payload, RequestId
 from tui_agent.protocol.events.context import (
     ContextPacked,
     ContextPinned,
@@ -22,7 +21,6 @@ from tui_agent.protocol.events.context import (
 from tui_agent.protocol.events.hook import HookRan
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserSteered
-from tui_agent.protocol.ids import COMPACTION_AGENT, CallId, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart

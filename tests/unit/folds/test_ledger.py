@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tests.stubs.story import Story, finished, responded, tool_call
 from tui_agent.folds.context.ledger import MAX_REQUESTS, Ledger, LedgerView
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import CallId, Payload, RequestId
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextPacked,
@@ -18,7 +18,6 @@ from tui_agent.protocol.events.context import (
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import Usage
 from tui_agent.protocol.settings import ModelInfo
 

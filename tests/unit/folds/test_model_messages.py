@@ -17,13 +17,11 @@ from tests.stubs.story import (
 )
 from tui_agent.folds.base import copy_state
 from tui_agent.folds.context.model_messages import INTERRUPTED, ModelMessages
-from tui_agent.protocol.base import BlobText
+from tui_agent.protocol.base import AgentId, BlobText, Payload, RequestId, SessionId
 from tui_agent.protocol.events.agent import AgentSpawned
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.model import FaultKind, ModelFailed
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.events.turn import TurnFinished, UserMessageReceived, UserShellFinished, UserSteered
-from tui_agent.protocol.ids import AgentId, RequestId, SessionId
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,

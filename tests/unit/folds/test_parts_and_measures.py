@@ -10,8 +10,7 @@ from tui_agent.folds.base import fold
 from tui_agent.folds.session.branches import Reason
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import PartRow, Parts
-from tui_agent.protocol.base import BlobText
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import AgentId, BlobText, CallId, Payload, RequestId
 from tui_agent.protocol.events.context import (
     ContextPacked,
     ContextReduced,
@@ -25,7 +24,6 @@ from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import CheckpointRestored, CheckpointTaken, FileChanged, FileRead
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
-from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.parts import ReasoningPart, TextPart
 
 LOGS = sorted(path.stem for path in Path(GOLDEN).glob("*.jsonl"))

@@ -18,7 +18,7 @@ from tests.stubs.story import (
 )
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.base import AgentId, CallId, JsonMap, RequestId, RunId, SessionId
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.events.model import ModelFailed
@@ -46,7 +46,6 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
     UserUnqueued,
 )
-from tui_agent.protocol.ids import AgentId, CallId, RequestId, RunId, SessionId
 from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
 
 

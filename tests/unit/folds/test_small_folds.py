@@ -27,6 +27,7 @@ from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.folds.trace.spans import Span
 from tui_agent.folds.transcript.entries import ToolEntry
 from tui_agent.folds.transcript.fold import Transcript
+from tui_agent.protocol.base import AgentId, CallId, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
 from tui_agent.protocol.events.context import (
@@ -43,7 +44,6 @@ from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import RevertedHunk, SessionHeadMoved
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.turn import IterationFinished, IterationStarted, TurnFinished, TurnStarted
-from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.parts import Usage
 
 

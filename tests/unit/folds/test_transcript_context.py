@@ -5,8 +5,7 @@ from tui_agent.folds.text.labels import MAP_COMES_LATER, MAP_SENT_LATER
 from tui_agent.folds.transcript.entries import NoticeEntry
 from tui_agent.folds.transcript.fold import Transcript
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import BlobText
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import BlobText, CallId, Payload, RequestId
 from tui_agent.protocol.events.context import (
     ContextReduced,
     ContextWindowInferred,
@@ -16,7 +15,6 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
-from tui_agent.protocol.ids import CallId, RequestId
 
 WHOLE = Artifact.from_blob(
     "task", BlobText(preview="", blob_sha256="a" * 64, size=9), lines=1, preview_size=1

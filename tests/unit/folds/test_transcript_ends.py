@@ -11,6 +11,7 @@ from tui_agent.folds.context.model_messages import CRASHED, ModelMessages
 from tui_agent.folds.session.branches import MoveReason
 from tui_agent.folds.trace.fold import Trace
 from tui_agent.folds.transcript.entries import NoticeEntry, ToolEntry, TurnEntry
+from tui_agent.protocol.base import CallId, JobId, RequestId, RunId, SessionId
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.job import JobFinished, JobStarted
@@ -25,7 +26,6 @@ from tui_agent.protocol.events.session import (
 )
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStatus
 from tui_agent.protocol.events.turn import IterationStarted, TurnFinished, TurnStarted, UserMessageReceived
-from tui_agent.protocol.ids import CallId, JobId, RequestId, RunId, SessionId
 from tui_agent.protocol.parts import TextContent
 
 RUN = RunStarted(run_id=RunId("run_2"), pid=2, client="app", product="tui-agent", model=MODEL)

@@ -8,11 +8,11 @@ from tests.unit.folds.test_branches import Story
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.session.branch_tree import TreeView, branch_tree
 from tui_agent.folds.session.branches import is_on_branch, stretches
+from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted
-from tui_agent.protocol.ids import RequestId
 from tui_agent.protocol.parts import TextPart, Usage
 
 SCRIPTS = st.lists(st.integers(0, 10_000) | st.none(), max_size=60)

@@ -13,12 +13,11 @@ from tui_agent.folds.context.turn_summaries import (
     TurnSummary,
     summary_text,
 )
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import Payload, RequestId, SessionId
 from tui_agent.protocol.events.model import ModelFailed
 from tui_agent.protocol.events.session import SessionContextLoaded
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
-from tui_agent.protocol.ids import RequestId, SessionId
 
 
 def told(*payloads: Payload) -> TurnSummariesView:

@@ -15,6 +15,7 @@ from aiohttp.test_utils import TestServer
 from tests.stubs.fake_session import FakeSession
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import SessionLocked
+from tui_agent.protocol.base import AgentId, CallId, CommandId, Payload, RequestId
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Command,
@@ -25,7 +26,6 @@ from tui_agent.protocol.commands import (
     SubmitPrompt,
 )
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import ContextPacked
 from tui_agent.protocol.events.files import CheckpointTaken
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
@@ -34,7 +34,6 @@ from tui_agent.protocol.events.session import CommandRejected, SessionStarted, S
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStarted
 from tui_agent.protocol.events.turn import QuestionAsked, TurnFinished, TurnStarted, UserMessageReceived
-from tui_agent.protocol.ids import AgentId, CallId, CommandId, RequestId
 from tui_agent.protocol.parts import TextContent, TextPart, Usage
 from tui_agent.protocol.settings import AgentState, ModelInfo, SessionSettings
 from tui_agent.serve.hosted_sessions import HostedSessions

@@ -5,7 +5,7 @@ import re
 
 from docs.generate_events import PAGE, page
 from tests.architecture.source import product
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events.union import KINDS
 
 

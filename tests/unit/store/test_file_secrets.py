@@ -11,10 +11,9 @@ from tui_agent.folds.comparison.files import net_file_changes
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.ports.checkpoint import FileDifference
+from tui_agent.protocol.base import CallId, Payload
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import FileChanged
-from tui_agent.protocol.ids import CallId
 from tui_agent.session.clock import SystemClock
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_log import SessionLog

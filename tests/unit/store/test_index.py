@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.store import said, store
+from tui_agent.protocol.base import CallId, RequestId
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
-from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.parts import TextContent, TextPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.session_index import INDEX_FILE, SessionIndex

@@ -34,6 +34,7 @@ from tui_agent.folds.text.labels import (
 )
 from tui_agent.ports.environment import Sandbox
 from tui_agent.ports.session import Session
+from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.commands import ContinueTurn, RecordResult, RunCommand
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import (
@@ -48,7 +49,6 @@ from tui_agent.protocol.events.model import ModelRetried
 from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded
 from tui_agent.protocol.events.session import ErrorRaised, SessionEnded
 from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.headless_turn import AfterTurn, Outcome, Show, TurnStart, run_turn
 from tui_agent.session.local import LocalSession

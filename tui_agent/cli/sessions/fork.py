@@ -25,8 +25,8 @@ from tui_agent.folds.context.model_messages import ModelMessages
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.text.labels import fork_changes
 from tui_agent.policy.places.paths import OWN_WORKSPACE
+from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.events.session import ForkChange
-from tui_agent.protocol.ids import SessionId
 from tui_agent.session.fork_files import find_files_at, read_records_until, write_files
 from tui_agent.session.fork_start import ForkStart, find_fork_start
 from tui_agent.session.fork_workspace import add_worktree, fork_checkpoints, load_state

@@ -15,9 +15,9 @@ import anyio
 from tui_agent.cli.run.command import use_session
 from tui_agent.cli.sessions.revert_output import RevertResult
 from tui_agent.errors import TuiAgentError
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.commands import PlanRevert, Revert
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored
 from tui_agent.protocol.events.session import ErrorRaised, SessionHeadMoved
 from tui_agent.session.headless_turn import submit_and_wait

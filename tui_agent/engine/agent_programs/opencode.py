@@ -16,8 +16,7 @@ from tui_agent.engine.agent_programs.output import (
     count_of,
     text_of,
 )
-from tui_agent.protocol.base import JsonMap
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.base import CallId, JsonMap
 from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCallPart, Usage
 
 

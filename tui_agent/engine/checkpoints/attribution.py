@@ -12,8 +12,8 @@ from tui_agent.errors import BlobNotFound
 from tui_agent.folds.session.view import SessionStateView, UncheckpointedChange
 from tui_agent.ports.checkpoint import Checkpoints, FileDifference, WorkspaceChanges
 from tui_agent.ports.log import Blobs
+from tui_agent.protocol.base import CallId
 from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, FileChanged
-from tui_agent.protocol.ids import CallId
 from tui_agent.workspace.local.change_recorder import count_lines, file_changed
 
 GRACE_S = 1.0

@@ -15,9 +15,9 @@ from anyio import to_thread
 from tui_agent.context.summary_room import WORK
 from tui_agent.engine.recorder import Recorder
 from tui_agent.folds.session.view import call_digest
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import ContextCompacted, ContextPacked, ContextReduced, ContextStuck
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart, tool_calls
 

@@ -50,7 +50,7 @@ from tui_agent.folds.context.window_limits import UNKNOWN_WINDOW, InferredWindow
 from tui_agent.folds.session.view import COMPACTING_REASON
 from tui_agent.ports.agent import AskModel, ModelQuery
 from tui_agent.ports.model import ModelReply
-from tui_agent.protocol.base import JsonMap, text_preview
+from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, AgentId, JsonMap, RequestId, text_preview
 from tui_agent.protocol.events.context import (
     ContextCompacted,
     ContextStuck,
@@ -58,7 +58,6 @@ from tui_agent.protocol.events.context import (
     SectionName,
     Truncation,
 )
-from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, RequestId
 from tui_agent.protocol.messages import Message, SummaryMessage, UserMessage
 from tui_agent.protocol.parts import TextContent, TextPart, tool_calls
 from tui_agent.protocol.settings import AgentState, ModelInfo

@@ -32,7 +32,7 @@ from tui_agent.ports.agent import ModelQuery
 from tui_agent.ports.middleware import Fragment, Middleware
 from tui_agent.ports.model import ModelFault, ModelNext, ModelReply, ModelRequest, ToolSchema
 from tui_agent.ports.tool import Service
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId, text_preview
 from tui_agent.protocol.events.context import ContextPacked, ContextWindowInferred
 from tui_agent.protocol.events.model import (
     ModelDelta,
@@ -41,7 +41,6 @@ from tui_agent.protocol.events.model import (
     ModelResponded,
     ModelRetried,
 )
-from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage
 from tui_agent.protocol.parts import Usage, tool_calls
 from tui_agent.protocol.settings import AgentState, SessionSettings

@@ -10,8 +10,7 @@ from typing import TypeVar
 
 from tui_agent.context.truncation import head_and_tail
 from tui_agent.ports.log import BlobReader
-from tui_agent.protocol.base import FrozenModel, LongText
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.base import CallId, FrozenModel, LongText
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import (
     Content,

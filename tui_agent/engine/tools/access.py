@@ -6,8 +6,8 @@ Invariant: if the policy denies reading a file, a search, a mention or an instru
 from tui_agent.engine.components import EngineParts
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.policy import Decision, Policy, PolicyFacts
+from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, ReadEffect
-from tui_agent.protocol.ids import AgentId
 
 RULE_TOOL = "read_file"
 """Tool whose rules apply to files that are read without a tool call."""

@@ -7,9 +7,9 @@ import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tui_agent.protocol.base import CallId
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
-from tui_agent.protocol.ids import CallId
 from tui_agent.units import format_number
 
 HEAD_CHARS = 6_000

@@ -27,11 +27,10 @@ from tui_agent.errors import EnvironmentFault, StoreError, ToolCrash, ToolError,
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import HOOKS_REASON
 from tui_agent.models.normalisation import tool_name
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import AgentId, text_preview
 from tui_agent.protocol.display import DisplayBlock, TextBlock
 from tui_agent.protocol.effects import RunEffect
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolStatus
-from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 from tui_agent.protocol.settings import AgentState
 from tui_agent.workspace.local.granted_paths import grant_paths

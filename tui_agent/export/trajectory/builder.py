@@ -23,7 +23,7 @@ from tui_agent.export.trajectory.records import (
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.branches import Branches, Stretch, is_on_branch, stretches
 from tui_agent.folds.trace.parts import PartRow, Parts
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted
 from tui_agent.protocol.events.eval import EvalCaseStarted, TestFinished, VerifierFinished
@@ -32,7 +32,6 @@ from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelRes
 from tui_agent.protocol.events.session import RunStarted, SessionEnded, SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.parts import ModelPart, PatchPart, TextContent, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
 

@@ -11,12 +11,11 @@ from typing import Final
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.comparison.files import NetFileChange
 from tui_agent.folds.comparison.side import Branch, Side, build_side
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.envelope import Envelope, Record, UnknownEvent
 from tui_agent.protocol.events.model import ModelDelta, ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolProgress
 from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.parts import TextPart
 from tui_agent.protocol.unicode_text import clip_line, format_count
 

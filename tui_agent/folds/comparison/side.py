@@ -20,9 +20,8 @@ from tui_agent.folds.text.labels import TURN_END_LABELS
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
 from tui_agent.folds.trace.parts import Parts
 from tui_agent.folds.trace.timeline import Mark, event_mark
-from tui_agent.protocol.base import BlobText, JsonMap, LongText, text_preview
+from tui_agent.protocol.base import MAIN_AGENT, BlobText, CallId, JsonMap, LongText, Payload, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.model import ModelDelta, ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
@@ -41,7 +40,6 @@ from tui_agent.protocol.events.turn import (
     TurnFinished,
     TurnStarted,
 )
-from tui_agent.protocol.ids import MAIN_AGENT, CallId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.protocol.unicode_text import format_count

@@ -12,8 +12,7 @@ from typing import Final
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.artifacts import Artifact, left_out_note
-from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.base import CallId, text_preview
 from tui_agent.protocol.messages import (
     AssistantMessage,
     Message,

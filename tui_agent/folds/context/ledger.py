@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.meter import estimate_partial_answer, scale_to_total
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import MAIN_AGENT, CallId, RequestId, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextCompacted,
@@ -23,7 +23,6 @@ from tui_agent.protocol.events.instructions import InstructionsLoaded
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import UserMessageReceived, UserSteered
-from tui_agent.protocol.ids import MAIN_AGENT, CallId, RequestId
 from tui_agent.protocol.parts import TextPart, ToolCallPart
 
 MAX_REQUESTS = 40

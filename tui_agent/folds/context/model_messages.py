@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from tui_agent.folds.context.compacted_history import RemovedMessages, call_ids
 from tui_agent.folds.context.instructions import joined_content
 from tui_agent.folds.dispatch import Handlers
-from tui_agent.protocol.base import BlobText, LongText, share_field_tables
+from tui_agent.protocol.base import (
+    MAIN_AGENT,
+    AgentId,
+    BlobText,
+    CallId,
+    LongText,
+    RequestId,
+    share_field_tables,
+)
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
 from tui_agent.protocol.events.context import (
@@ -34,7 +42,6 @@ from tui_agent.protocol.events.turn import (
     UserShellFinished,
     UserSteered,
 )
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessage, ToolMessage, UserMessage
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextContent, TextPart, ToolCallPart

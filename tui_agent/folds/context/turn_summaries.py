@@ -9,16 +9,14 @@ from dataclasses import field
 from typing import Final, NamedTuple
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.base import MAIN_AGENT, LongText, Payload, text_preview
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelFailed, ModelResponded
 from tui_agent.protocol.events.session import ErrorRaised, SessionContextLoaded, SessionTitled
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserSteered
-from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.parts import TextPart
 from tui_agent.protocol.unicode_text import clip_line, format_count
 

@@ -3,14 +3,13 @@
 from dataclasses import replace
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import COMPACTION_AGENT, MAIN_AGENT, AgentId, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelResponded
 from tui_agent.protocol.events.session import SessionStarted
 from tui_agent.protocol.events.tool import ToolCalled
 from tui_agent.protocol.events.turn import UserMessageReceived
-from tui_agent.protocol.ids import COMPACTION_AGENT, MAIN_AGENT, AgentId
 from tui_agent.protocol.parts import add_cost
 from tui_agent.protocol.settings import AgentState
 

@@ -15,11 +15,10 @@ from tui_agent.folds.session.branches import Stretch
 from tui_agent.folds.session.changed_files import FilesChanged
 from tui_agent.folds.text.labels import TURN_END_LABELS
 from tui_agent.folds.trace.metrics import Metrics, MetricsView
-from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.base import MAIN_AGENT, LongText, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnEnd, TurnStarted, UserMessageReceived
-from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.unicode_text import format_count
 
 TurnState: TypeAlias = Literal["done", "failed", "stopped", "open", "empty"]

@@ -8,10 +8,9 @@ from dataclasses import field, replace
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.instructions import AgentInstructions
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import AgentId, CallId, RequestId, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentSpawned
-from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.parts import Usage, add_cost
 from tui_agent.protocol.settings import ModelInfo, PolicyName
 

@@ -12,7 +12,7 @@ from tui_agent.folds.session.delegates import new_delegate
 from tui_agent.folds.session.lifecycle import LIFECYCLE_HANDLERS
 from tui_agent.folds.session.state import Draft
 from tui_agent.folds.session.view import OpenCall, ReadFile, SessionStateView, Totals, call_digest
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned, AgentStateChanged
 from tui_agent.protocol.events.context import ContextReduced, ContextTruncated
@@ -40,7 +40,6 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
     UserUnqueued,
 )
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 

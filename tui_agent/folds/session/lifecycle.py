@@ -9,7 +9,7 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.delegates import delegate_chain
 from tui_agent.folds.session.state import Draft
 from tui_agent.folds.session.view import ReadFile, UncheckpointedChange
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.command import CommandsOffered
 from tui_agent.protocol.events.context import ContextCompacted, MemoryUpdated, RepomapBuilt, RepomapUsed
@@ -31,7 +31,6 @@ from tui_agent.protocol.events.session import (
     SettingsChanged,
     WorkspaceMoved,
 )
-from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.settings import BudgetUse, SessionSettings
 
 LIFECYCLE_HANDLERS: Handlers[Draft] = Handlers()

@@ -7,7 +7,7 @@ from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.delegates import DelegateState
 from tui_agent.folds.session.view import OpenCall, ReadFile, Totals, UncheckpointedChange, own_subtask
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JobId, JsonMap, RequestId, RunId
 from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.instructions import SkillRecord
 from tui_agent.protocol.events.job import JobStarted
@@ -21,7 +21,6 @@ from tui_agent.protocol.events.turn import (
     UserQueued,
     UserShellStarted,
 )
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, JobId, RequestId, RunId
 from tui_agent.protocol.parts import Usage, add_cost
 from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
 

@@ -1,9 +1,9 @@
 """The todo list of the main agent."""
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.protocol.base import MAIN_AGENT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
-from tui_agent.protocol.ids import MAIN_AGENT
 
 
 @dataclass(frozen=True, slots=True)

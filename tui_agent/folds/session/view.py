@@ -12,7 +12,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.context.instructions import AgentInstructions
 from tui_agent.folds.session.delegates import DelegateState
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import JsonMap, text_preview
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, CallId, JsonMap, RequestId, RunId, text_preview
 from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.instructions import InstructionFile, SkillRecord
@@ -27,7 +27,6 @@ from tui_agent.protocol.events.turn import (
     UserQueued,
     UserShellStarted,
 )
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId, RequestId, RunId
 from tui_agent.protocol.parts import Content, ImageContent, add_cost
 from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
 

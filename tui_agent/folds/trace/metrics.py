@@ -10,7 +10,7 @@ from typing import Any
 from tui_agent.folds.context.visible_results import VisibleResults
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.changed_files import ModifiedFiles
-from tui_agent.protocol.base import BlobText, text_preview, text_size
+from tui_agent.protocol.base import MAIN_AGENT, AgentId, BlobText, CallId, text_preview, text_size
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.context import (
     ContextPacked,
@@ -24,7 +24,6 @@ from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
-from tui_agent.protocol.ids import MAIN_AGENT, AgentId, CallId
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage, add_cost
 
 SEARCHES = frozenset(("search", "find"))

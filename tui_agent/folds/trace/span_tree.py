@@ -14,8 +14,8 @@ from typing import Any
 from tui_agent.folds.trace.spans import Span, SpanKind, SpanState, TraceView
 from tui_agent.folds.transcript.packed_entries import PackedSpans
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
+from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.ids import AgentId
 from tui_agent.protocol.parts import Usage, add_cost
 from tui_agent.protocol.unicode_text import format_count
 

@@ -9,15 +9,14 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.protocol.base import MAIN_AGENT, Payload
 from tui_agent.protocol.envelope import Envelope, Record
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.context import ContextCompacted
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelDelta, ModelFailed, ModelResponded
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress
 from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived, UserSteered
-from tui_agent.protocol.ids import MAIN_AGENT
 
 PAUSE_S = 8.0
 Mark: TypeAlias = Literal["you", "files", "error", "compaction"]

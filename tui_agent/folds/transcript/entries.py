@@ -9,10 +9,9 @@ from typing import Literal, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.generated_files import FolderFiles
-from tui_agent.protocol.base import JsonMap, LongText
+from tui_agent.protocol.base import AgentId, CallId, JsonMap, LongText, RequestId
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.events.turn import TurnEnd
-from tui_agent.protocol.ids import AgentId, CallId, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent
 from tui_agent.protocol.unicode_text import format_count

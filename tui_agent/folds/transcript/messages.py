@@ -14,7 +14,7 @@ from tui_agent.folds.transcript.entries import (
     UserEntry,
 )
 from tui_agent.folds.transcript.state import Draft, TurnSums
-from tui_agent.protocol.base import BlobText, LongText
+from tui_agent.protocol.base import MAIN_AGENT, BlobText, LongText, RequestId
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.model import (
     ModelDelta,
@@ -34,7 +34,6 @@ from tui_agent.protocol.events.turn import (
     UserSteered,
     UserUnqueued,
 )
-from tui_agent.protocol.ids import MAIN_AGENT, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ReasoningPart, TextPart, add_cost
 from tui_agent.protocol.unicode_text import format_count

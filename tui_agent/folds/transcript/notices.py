@@ -18,7 +18,7 @@ from tui_agent.folds.text.labels import (
 from tui_agent.folds.transcript.entries import NoticeEntry, NoticeLevel, UserEntry
 from tui_agent.folds.transcript.state import Draft
 from tui_agent.folds.transcript.streamed_entries import OUTPUT_TAIL_CHARS
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import CallId, text_preview
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.envelope import Envelope, UnknownEvent
 from tui_agent.protocol.events.command import CommandRan
@@ -40,7 +40,6 @@ from tui_agent.protocol.events.session import (
     WorkspaceMoved,
 )
 from tui_agent.protocol.events.turn import ShellEnd, UserShellFinished, UserShellProgress, UserShellStarted
-from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_bytes, format_cost, format_milliseconds, format_time_limit, format_tokens
 

@@ -6,7 +6,7 @@ from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.text.labels import describe_saved_rule
 from tui_agent.folds.transcript.entries import Subtask, ToolEntry, ToolState, TurnEntry
 from tui_agent.folds.transcript.state import Draft
-from tui_agent.protocol.base import JsonMap, text_preview
+from tui_agent.protocol.base import AgentId, CallId, JsonMap, text_preview
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.agent import AgentFinished, AgentSpawned
@@ -14,7 +14,6 @@ from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
 from tui_agent.protocol.events.model import ModelRequested, ModelResponded
 from tui_agent.protocol.events.policy import PermissionDecided, PermissionRequested
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted, ToolStatus
-from tui_agent.protocol.ids import AgentId, CallId
 
 TOOL_HANDLERS: Handlers[Draft] = Handlers()
 

@@ -2,9 +2,7 @@
 
 from typing import Literal
 
-from tui_agent.protocol.base import LongText
-from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import AgentId, CallId
+from tui_agent.protocol.base import AgentId, CallId, LongText, Payload
 from tui_agent.protocol.settings import AgentState, ModelInfo, PolicyName
 
 

@@ -2,9 +2,8 @@
 
 from typing import Literal
 
-from tui_agent.protocol.base import FrozenModel
+from tui_agent.protocol.base import FrozenModel, Payload
 from tui_agent.protocol.display import DisplayBlock
-from tui_agent.protocol.events.base import Payload
 
 
 class OfferedCommand(FrozenModel):

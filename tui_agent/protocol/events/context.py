@@ -5,9 +5,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import FrozenModel, LongText
-from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import CallId, RequestId
+from tui_agent.protocol.base import CallId, FrozenModel, LongText, Payload, RequestId
 from tui_agent.protocol.messages import SummaryShare
 from tui_agent.protocol.settings import ContextMode
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import Payload
 
 LOCAL_ENVIRONMENT = "local"
 """The name of the environment whose commands run on this machine."""

@@ -2,9 +2,7 @@
 
 from typing import Literal
 
-from tui_agent.protocol.base import LongText
-from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.base import CallId, LongText, Payload
 
 
 class TestFinished(Payload):

@@ -2,9 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import FrozenModel
-from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.base import CallId, FrozenModel, Payload
 
 Author: TypeAlias = Literal["agent", "command", "human"]
 

@@ -2,9 +2,7 @@
 
 from typing import Final, Literal, TypeAlias
 
-from tui_agent.protocol.base import JsonMap, LongText
-from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import CallId
+from tui_agent.protocol.base import CallId, JsonMap, LongText, Payload
 
 HookEvent: TypeAlias = Literal[
     "before_tool",

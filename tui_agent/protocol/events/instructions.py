@@ -2,8 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import FrozenModel, LongText
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import FrozenModel, LongText, Payload
 
 InstructionScope: TypeAlias = Literal["user", "project", "nested"]
 

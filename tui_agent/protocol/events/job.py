@@ -2,9 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import LongText
-from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import CallId, JobId
+from tui_agent.protocol.base import CallId, JobId, LongText, Payload
 
 JobEnd: TypeAlias = Literal["exited", "stopped", "session", "failed", "lost"]
 """The end of a job.

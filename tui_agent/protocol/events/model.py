@@ -2,9 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import LongText
-from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import AgentId, CallId, RequestId
+from tui_agent.protocol.base import AgentId, CallId, LongText, Payload, RequestId
 from tui_agent.protocol.parts import ModelPart, Usage
 from tui_agent.protocol.settings import ModelInfo
 

@@ -4,8 +4,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from tui_agent.protocol.base import FrozenModel, JsonMap
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import FrozenModel, JsonMap, Payload
 
 MCP_OWNER = "mcp:"
 """Prefix of the field `plugin` in events of an MCP server; the server's name follows."""

@@ -2,11 +2,9 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import FrozenModel, LongText
+from tui_agent.protocol.base import CallId, FrozenModel, LongText, Payload, RequestId
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.effects import Effect
-from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import CallId, RequestId
 from tui_agent.protocol.settings import PolicyName
 
 Reach: TypeAlias = Literal["once", "session", "always", "everywhere"]

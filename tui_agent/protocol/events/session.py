@@ -4,9 +4,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from tui_agent.protocol.base import FrozenModel, LongText
-from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import CallId, RunId, SessionId
+from tui_agent.protocol.base import CallId, FrozenModel, LongText, Payload, RunId, SessionId
 from tui_agent.protocol.settings import BudgetUse, ContextMode, Effort, ModelInfo, SessionSettings
 
 

@@ -2,8 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import LongText
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import LongText, Payload
 
 SimulationRole: TypeAlias = Literal["user", "agent", "environment", "orchestrator", "system"]
 Viewer: TypeAlias = Literal["user", "agent", "orchestrator", "system"]

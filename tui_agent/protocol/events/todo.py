@@ -2,8 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import FrozenModel
-from tui_agent.protocol.events.base import Payload
+from tui_agent.protocol.base import FrozenModel, Payload
 
 TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed", "abandoned", "verified"]
 

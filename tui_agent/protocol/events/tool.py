@@ -3,10 +3,8 @@
 from typing import Literal, TypeAlias
 
 from tui_agent.protocol.artifacts import Artifact
-from tui_agent.protocol.base import JsonMap, LongText
+from tui_agent.protocol.base import CallId, JsonMap, LongText, Payload
 from tui_agent.protocol.display import DisplayBlock
-from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import CallId
 from tui_agent.protocol.parts import Content
 
 ToolStatus: TypeAlias = Literal["ok", "failed", "invalid", "denied", "interrupted", "lost"]

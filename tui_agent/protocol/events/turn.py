@@ -2,9 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.base import LongText
-from tui_agent.protocol.events.base import Payload
-from tui_agent.protocol.ids import RequestId
+from tui_agent.protocol.base import LongText, Payload, RequestId
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import ImageContent
 

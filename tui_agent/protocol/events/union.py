@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias, get_args
 
 from pydantic import Field
 
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.events import (
     agent,
     command,
@@ -26,7 +27,6 @@ from tui_agent.protocol.events import (
     turn,
 )
 from tui_agent.protocol.events import eval as evaluation
-from tui_agent.protocol.events.base import Payload
 
 CorePayload: TypeAlias = Annotated[
     session.SessionStarted

@@ -5,8 +5,8 @@ import re
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.changed_files import FilesChanged, FilesChangedView
 from tui_agent.folds.transcript.entries import TurnEntry
+from tui_agent.protocol.base import Payload
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events.base import Payload
 from tui_agent.protocol.events.files import CheckpointTaken, FileChanged
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.context import AppContext

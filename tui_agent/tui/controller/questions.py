@@ -8,10 +8,10 @@ import time
 
 from tui_agent.folds.session.approvals import ApprovalsView
 from tui_agent.folds.session.view import SessionStateView
+from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import AnswerQuestion, ContinueTurn, DecidePermission
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked
-from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.question import Question

@@ -31,7 +31,7 @@ from tui_agent.folds.text.labels import (
     missing_map_notice,
 )
 from tui_agent.ports.session import AppSession
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import MAIN_AGENT, text_preview
 from tui_agent.protocol.commands import (
     AnswerQuestion,
     Command,
@@ -65,7 +65,6 @@ from tui_agent.protocol.events.turn import (
     UserMessageReceived,
     UserSteered,
 )
-from tui_agent.protocol.ids import MAIN_AGENT
 from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextPart
 from tui_agent.protocol.unicode_text import format_count

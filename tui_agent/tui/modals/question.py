@@ -8,10 +8,9 @@ from typing import ClassVar, Final
 
 from textual.strip import Strip
 
-from tui_agent.protocol.base import LongText, text_preview
+from tui_agent.protocol.base import LongText, RequestId, text_preview
 from tui_agent.protocol.commands import AnswerQuestion
 from tui_agent.protocol.events.turn import QuestionAsked
-from tui_agent.protocol.ids import RequestId
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.theme import Looks
