@@ -30,6 +30,8 @@ class Conduct:
     """The status of each finished call."""
     environment: set[CallId] = field(default_factory=set)
     """The calls that failed because of files or processes."""
+    exited: set[CallId] = field(default_factory=set)
+    """The calls that ran a program which exited with an error. Its output is a result for the model."""
     is_machine_lost: bool = False
     """True if a call failed because the machine of the commands was gone."""
     answers: list[list[CallId]] = field(default_factory=list)
@@ -53,6 +55,8 @@ class Conduct:
                 self.is_machine_lost |= lost
                 if environment:
                     self.environment.add(call_id)
+                elif event.payload.data.get("exit_code"):
+                    self.exited.add(call_id)
 
     @property
     def last_statuses(self) -> dict[CallId, str]:
@@ -155,6 +159,8 @@ def _find_cause(conduct: Conduct) -> tuple[str, str]:
     if ends and ends <= {"failed", "lost"}:
         if set(statuses) <= conduct.environment:
             return "environment", "; the last calls failed because of files or processes"
+        if set(statuses) <= conduct.exited:
+            return "model", "; the last commands failed"
         return "tool", "; the agent gave up after failed calls"
     if ends == {"invalid"}:
         return "model", "; the last calls were invalid"

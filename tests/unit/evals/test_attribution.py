@@ -17,7 +17,12 @@ def outcome(reason: str, detail: str = "") -> Outcome:
     return Outcome(reason, detail, "run", "ses", "")
 
 
-def conduct(*statuses: ToolStatus, fault: FaultKind | None = None, environment: bool = False) -> Conduct:
+def conduct(
+    *statuses: ToolStatus,
+    fault: FaultKind | None = None,
+    environment: bool = False,
+    exit_code: int | None = None,
+) -> Conduct:
     """A session whose last answer with calls had a call for each status; then an answer, or a model's fault."""
     story, folded = Story(), Conduct()
     events: list[Payload] = [
@@ -25,7 +30,9 @@ def conduct(*statuses: ToolStatus, fault: FaultKind | None = None, environment: 
         responded("r1", *(tool_call(f"c{index}") for index in range(len(statuses)))),
     ]
     for index, status in enumerate(statuses):
-        events.append(finished(f"c{index}", status).model_copy(update={"environment": environment}))
+        data = {} if exit_code is None else {"exit_code": exit_code}
+        changes = {"environment": environment, "data": data}
+        events.append(finished(f"c{index}", status).model_copy(update=changes))
     if fault is None:
         events.append(responded("r2", "Done.", first_part=9))
     else:
@@ -43,6 +50,7 @@ def conduct(*statuses: ToolStatus, fault: FaultKind | None = None, environment: 
         ("denied", conduct("denied", "denied"), False, (False, "policy", False, "unsolved")),
         ("finished", conduct("denied", "ok"), False, (False, "model", False, "unsolved")),
         ("finished", conduct("failed"), False, (False, "tool", False, "unsolved")),
+        ("finished", conduct("failed", exit_code=1), False, (False, "model", False, "unsolved")),
         ("finished", conduct("failed", environment=True), False, (False, "environment", False, "unsolved")),
         ("finished", conduct("invalid"), False, (False, "model", False, "unsolved")),
         ("part_limit", conduct("ok"), False, (False, "budget", False, "part_limit")),
