@@ -336,6 +336,20 @@ async def test_nothing_is_reverted_during_a_turn_or_where_there_is_no_diff() -> 
         assert session.submitted == []
 
 
+async def test_a_change_that_is_still_being_read_is_not_said_to_be_unable() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        session = driven.session
+        turn(driven, 1, change(session, "a.py", b"a\n", b"b\n"))
+        await driven.settle()
+        sheet = await show(driven)
+        assert isinstance(sheet, DiffSheet)
+        sheet._comparisons.clear()
+        await driven.press("r")
+        assert "This change is still being read." in driven.text()
+        await sheet._compare()
+        await driven.until(lambda: "still being read" not in driven.text())
+
+
 @pytest.mark.slow
 async def test_ten_thousand_files_are_compared_some_at_a_time() -> None:
     async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:

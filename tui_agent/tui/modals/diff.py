@@ -31,6 +31,7 @@ from tui_agent.units import NO_LINES, format_line_changes, format_number
 FILES_AT_ONCE: Final = 50
 """Number of files that are compared and drawn together."""
 MARK_CELLS: Final = 2
+_STILL_READING: Final = "This change is still being read. Press the key again."
 ReadFiles: TypeAlias = Callable[[], Awaitable[FilesChangedView]]
 
 
@@ -100,6 +101,8 @@ class DiffSheet(Viewer):
         for file in shown:
             if file.path not in self._comparisons:
                 self._comparisons[file.path] = await self._session.reader.compare(file)
+                if self._message[0] == _STILL_READING:
+                    self._message = "", "t2"
         self.plain = "\n".join(
             f"--- {file.path}\n{_text_of(self._comparisons[file.path])}" for file in self._page
         )
@@ -321,11 +324,14 @@ class DiffSheet(Viewer):
         if index < 0:
             return
         file, number, _ = self._stops[index]
-        diff, _ = self._comparisons.get(file.path, (None, ""))
+        comparison = self._comparisons.get(file.path)
+        diff = None if comparison is None else comparison[0]
         if context.is_running:
             self._say("A turn is running. You can revert when it has ended.")
         elif _identify(file, number) in self._reverted:
             self._say("This change is reverted already.")
+        elif comparison is None:
+            self._say(_STILL_READING)
         elif diff is None or number < 0:
             self._say(f"{file.path} has no change that can be reverted by itself.")
         else:
