@@ -28,7 +28,7 @@ MAX_CHARS = 12_000
 """Maximum length of a result for the model; the complete output is stored."""
 MAX_STORED_BYTES = 20_000_000
 DIFF_OPTIONS = ("--no-ext-diff", "--no-textconv", "--no-color")
-"""Options that keep git from running other programs to show a change."""
+"""Git options for showing a change. They keep git from running other programs."""
 
 Command: TypeAlias = tuple[str, ...]
 

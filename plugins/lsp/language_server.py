@@ -62,9 +62,9 @@ class LanguageServerTool(api.BaseTool):
             "language_server", __file__, LanguageServerArgs, verb="lsp", timeout=None, needs={"programs"}
         )
         self._servers: dict[str, LanguageServer] = {}
-        """The running servers, keyed by their commands."""
+        """Mapping from a server's command to the running server."""
         self._failures: dict[str, list[str]] = {}
-        """Maps a server's command to the reasons of its failures."""
+        """Mapping from a server's command to the reasons of its failures."""
         self._changes: dict[str, int] = {}
 
     def note_change(self, event: api.Envelope) -> None:

@@ -21,7 +21,7 @@ END_LIMIT_S = 1.0
 DIAGNOSTICS_LIMIT_S = 15.0
 """Maximum seconds to wait for a server's diagnostics of a file."""
 QUIET_S = 0.8
-"""Seconds without new diagnostics after which they count as complete, since servers send them in parts."""
+"""Seconds without new diagnostics after which the diagnostics count as complete. Servers send them in parts."""
 MAX_FILES = 500
 """Maximum number of files whose diagnostics are kept."""
 _CAPABILITIES = {
@@ -71,7 +71,7 @@ class LanguageServer:
         """The URI of the file whose content was sent to the server. The server reads all other files from disk."""
         self._digest = ""
         self._suffixes: set[str] = set()
-        """The suffixes of the files that questions were about."""
+        """Suffixes of the files about which this server was asked."""
         self._version = 0
         self._diagnostics: dict[str, _Diagnostics] = {}
         self._loading: set[str] = set()

@@ -8,7 +8,10 @@ import tui_agent.plugin_api as api
 
 MAX_TOKENS = 8000
 UNSENT: api.JsonMap = {"unsent": True}
-"""Marks arguments that models are not offered, because they cost bytes in every request. A call may pass them."""
+"""Mark of arguments that are not offered to models. A call may still pass such an argument.
+
+An offered argument would cost bytes in every request.
+"""
 
 
 def _effects(**arguments: object) -> tuple[api.Effect, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 MAX_LINE_CHARS = 300
 _NEVER = r"(?!)"
 _RULE = re.compile(r"\s*|[=-]{70}")
-"""Regular expression for a line before or after a failure that does not belong to it, e.g. `=====`."""
+"""Regular expression for an empty line or a rule such as `=====`, which is removed around a failure."""
 _SECTION = re.compile(r"-+ Captured .+ -+")
 
 
@@ -44,7 +44,10 @@ _FORMS: dict[str, tuple[_Form, ...]] = {
         _Form(r"  \d+\) ", heading=r"\s+\d+ failing$"),
     ),
 }
-"""The forms of failures for each framework (see `frameworks.detect_framework`); the first form that fits is used."""
+"""Mapping from framework (see `frameworks.detect_framework`) to the forms of its failures.
+
+The first form that fits is used.
+"""
 
 
 def find_failures(framework: str, output: str) -> list[str]:

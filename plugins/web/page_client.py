@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_BYTES = 1_000_000
-"""Maximum size of a page; the rest is not read, because turning it into Markdown would take too long."""
+"""Maximum bytes read of a page; the rest is not read. Turning a larger page into Markdown would take too long."""
 MAX_REDIRECTS = 5
 TIME_LIMIT_S = 30.0
 HEADERS = {

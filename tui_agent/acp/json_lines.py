@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""Maximum number of bytes of a message. It is large, because the images in a prompt are part of the message."""
+"""Maximum bytes of a message. It is large: the images in a prompt are part of the message."""
 
 
 class JsonLines:

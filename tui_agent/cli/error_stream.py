@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tui_agent.store.redaction.redactor import Redactor
 
 MIN_REDACTED_CHARS = 8
-"""Texts with fewer characters are not redacted: they are too short to contain a secret."""
+"""Minimum characters of a text that is redacted. A shorter text is too short to contain a secret."""
 
 
 class ErrorStream(io.TextIOBase):

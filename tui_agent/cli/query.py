@@ -29,7 +29,7 @@ It needs tui-agent[parquet]. The dialect is DuckDB's; times are in UTC.
 """
 MIN_CELL = 16
 MIN_PROGRESS = 100
-"""The progress is shown if at least this many sessions must be read."""
+"""Minimum number of sessions to read for the progress to be shown."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -32,7 +32,7 @@ EVENTS: Final[Mapping[str, HookEvent]] = {
     "SessionStart": "session_start",
     "SessionEnd": "session_end",
 }
-"""Maps Claude Code's events to ours. Other events of Claude Code do not occur here."""
+"""Mapping from Claude Code's events to ours. Other events of Claude Code do not occur here."""
 BLOCK_EXIT_CODE: Final = 2
 _EVENT_NAMES: Final = {ours: theirs for theirs, ours in EVENTS.items()}
 _TOOL_NAMES: Final = {ours: theirs for theirs, ours in reversed(tuple(CLAUDE_TOOLS.items()))} | {
@@ -47,9 +47,9 @@ _ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "edit_file": {"path": "file_path", "old_text": "old_string", "new_text": "new_string"},
     "delegate_readonly": {"task": "prompt"},
 }
-"""Maps each tool to the arguments that Claude Code names in another way."""
+"""Mapping from a tool to its arguments that have another name in Claude Code: our name → Claude Code's name."""
 _VALUES: Final = {"new": "startup", "user": "manual", "limit": "auto", "overflow": "auto"}
-"""Maps our values of a session start's `source` and a compaction's `trigger` to Claude Code's."""
+"""Mapping from our values of a session start's `source` and a compaction's `trigger` to Claude Code's values."""
 _MODES: Final = {"plan": "plan", "accept-edits": "acceptEdits", "bypass": "bypassPermissions"}
 _DECISIONS: Final = {"allow": "allow", "approve": "allow", "deny": "deny", "block": "deny", "ask": "ask"}
 _CONTEXT_EVENTS: Final = ("UserPromptSubmit", "SessionStart")

@@ -28,7 +28,10 @@ PROOFS: Final = {
     ),
     "env": ("pyvenv.cfg",),
 }
-"""Ambiguous names, each with files that prove that the folder is generated: in the folder, or beside it (`../`)."""
+"""Mapping from an ambiguous folder name to files that prove that the folder is generated.
+
+The files are in the folder, or beside it (`../`).
+"""
 
 
 class GeneratedFolders:

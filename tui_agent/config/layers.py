@@ -52,13 +52,16 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "TUI_AGENT_MAX_COST": ("budgets", "max_cost_usd"),
     "TUI_AGENT_TIMEOUT_SECONDS": ("budgets", "timeout_seconds"),
 }
-"""Maps environment variables to the configuration keys that they set.
+"""Mapping from an environment variable to the configuration keys that it sets.
 
 If two variables set the same key, the later one wins.
 """
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = {"OPENAI_MODEL": ("model",)}
-"""Maps variables of other programs to configuration keys. They are used only if nothing else sets the key."""
+"""Mapping from another program's variable to configuration keys.
+
+Such a variable is used only if nothing else sets the key.
+"""
 
 
 @dataclass

@@ -18,7 +18,7 @@ PROJECT_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "agents": (".claude/agents", ".opencode/agent", ".opencode/agents"),
     "skills": (".claude/skills", ".agents/skills", ".opencode/skill", ".opencode/skills"),
 }
-"""Folders of other programs below the project's folder, in order of precedence."""
+"""Mapping from a kind to folders of other programs below the project's folder, in order of precedence."""
 USER_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "commands": (
         ".claude/commands",
@@ -35,7 +35,7 @@ USER_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
         ".config/opencode/skills",
     ),
 }
-"""Folders of other programs below the user's home folder, in order of precedence."""
+"""Mapping from a kind to folders of other programs below the user's home folder, in order of precedence."""
 USER_SETTINGS: Final = ".claude/settings.json"
 """The file with the user's hooks, below the home folder."""
 PROJECT_SETTINGS: Final = (".claude/settings.json", ".claude/settings.local.json")
@@ -54,7 +54,7 @@ CLAUDE_TOOLS: Final[Mapping[str, str]] = {
     "TodoWrite": "write_todos",
     "Skill": "read_skill",
 }
-"""Maps Claude Code's tools to ours."""
+"""Mapping from Claude Code's tools to ours."""
 _TOOLS: Final = {name.lower(): ours for name, ours in CLAUDE_TOOLS.items()} | {"list": "list_directory"}
 _WITHOUT_EDITS: Final = re.compile(r"""["']?\b(write|edit|patch)["']?\s*:\s*["']?(false|deny)\b""")
 

@@ -25,7 +25,7 @@ class SessionOptions:
     agent: str | None = None
     environment: str | None = None
     image: str | None = None
-    """The image of a container, instead of the configured one."""
+    """The image of the container; None to use the configured image."""
     work_dir: str = ""
     """A second path at which a container has the workspace."""
     session: str | None = None
@@ -33,7 +33,11 @@ class SessionOptions:
     continue_latest: bool = False
     """True to open the newest session of this workspace, or a new session if there is none."""
     carry_from: str | None = None
-    """Start with a short summary of another session's turns (its id, the start of its id, or `latest`)."""
+    """Session whose turns are summarised at the start of this session: its id, the start of its id, or
+    `latest`.
+
+    None to start without such a summary.
+    """
     context_mode: str | None = None
     repo_map: str | None = None
     max_parts: int | None = None
@@ -45,9 +49,11 @@ class SessionOptions:
     allowed_tools: tuple[str, ...] | None = None
     """The only tools that a new session may call; None: all. An earlier session keeps the tools that it began with."""
     without: tuple[str, ...] = ()
-    """Features that a new session turns off: `section:NAME`, `tool:NAME`, `skill:NAME`, `prompt:NAME` and others.
+    """Features that a new session turns off: `section:NAME`, `tool:NAME`, `skill:NAME`, `prompt:NAME` and
+    others.
 
-    `context:compaction` turns off automatic compaction. With `policy:retry`, a turn ends at its first denied call.
+    If `context:compaction` is listed, there is no automatic compaction. If `policy:retry` is listed, the
+    model gets no further attempt after a denied call: the turn ends.
     """
     data_dir: Path | None = None
     plugin_dirs: tuple[Path, ...] = field(default=())
@@ -56,22 +62,24 @@ class SessionOptions:
     """Patterns of secret files that sandboxed commands may read, in addition to the configured ones."""
     theme: str | None = None
     prompt: str | None = None
-    """First message.
+    """First message of the session; None to start without a message.
 
-    The app sends it when the app is ready. A run waits longer for an MCP server that the message names.
+    The app sends the message when the app is ready. A run waits longer for an MCP server that the message
+    names.
     """
     steer: str = ""
-    """In a demo: the message that the app sends while the agent works."""
+    """In a demo: message that the app sends while the agent works."""
     typed_keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Values of variables and API keys that the user typed for this run; kept in memory only and used before all
-    others.
+    """Pairs of name and value of variables and API keys that the user typed for this run.
+
+    They are kept in memory only, and are used before all others.
     """
     interactive: bool = True
     """True if someone can answer questions. If False, calls that need approval are denied."""
     trusted_once: tuple[str, ...] = ()
     """Hashes (`ProjectFiles.key`) of the project files that are trusted for this run only."""
     ignore_project: bool = False
-    """True to run without project files that the user has not decided about, instead of asking."""
+    """True to ignore project files that the user has not decided about, without asking the user."""
     mcp_servers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """MCP servers of the client: the name of each, and its settings as a JSON object like those in `.mcp.json`."""
     engine_socket: Path | None = None

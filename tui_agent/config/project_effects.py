@@ -43,7 +43,7 @@ _TABLES: Mapping[str, str] = {
     "keys": "changes key bindings",
     "theme": "sets the colours",
 }
-"""Descriptions of what each key of config.toml does, most important first."""
+"""Mapping from a key of config.toml to a description of what the key does, the most important key first."""
 _REFUSED: Mapping[str, str] = {
     "plugin_dirs": f"a project cannot set plugin_dirs, because trust covers only files in {PROJECT_FOLDER}/; put its plugins in {PROJECT_FOLDER}/plugins/",
     "notes_dir": "a project cannot set notes_dir, because its files are sent to the model without asking",
@@ -53,7 +53,7 @@ _REFUSED: Mapping[str, str] = {
     "status": "a project cannot set [status], because its command runs without asking",
     "redaction": "a project cannot set [redaction], because it could reveal secrets",
 }
-"""Keys of config.toml that only the user's own file may have, with the reason."""
+"""Mapping from a key of config.toml to the reason why only the user's own file may have the key."""
 
 
 def describe_effect(file: ProjectFile) -> str:

@@ -24,8 +24,9 @@ _UNQUOTABLE: Final[dict[_Context, re.Pattern[str]]] = {
     "double": re.compile(r"\$\{(?!\w+\})|\$\$|\$\(\("),
     "single": re.compile(r"(?!)"),
 }
-"""For each context, the start of text with special quoting rules: `${x:-…}`, `$'…'`, `$$`, `((…))`, `case … in`, a
-comment.
+"""Mapping from context to a pattern of the start of text with special quoting rules.
+
+Such text is `${x:-…}`, `$'…'`, `$$`, `((…))`, `case … in`, or a comment.
 """
 
 

@@ -36,7 +36,7 @@ _REQUEST_LIMIT_S = 5.0
 _PAGE = "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{text}"
 
 ShowAddress: TypeAlias = Callable[[str], Coroutine[Any, Any, None]]
-"""Shows the address of a login to the user."""
+"""Function that shows the address of a login to the user."""
 
 
 class BrowserAnswer:

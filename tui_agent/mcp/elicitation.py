@@ -30,7 +30,7 @@ _FORMATS: Final = {
         re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d++)?(?:[Zz]|[+-]\d\d:\d\d)"),
     ),
 }
-"""For each format of a text field: what the user must enter, and a pattern that the text must match."""
+"""Mapping from a text field's format to what the user must enter, and a pattern that the text must match."""
 _ANY_TEXT = re.compile(r"(?s).*+")
 Value = str | int | float | bool | list[str] | None
 

@@ -24,7 +24,7 @@ _LISTS: Mapping[str, tuple[str, type[BaseModel]]] = {
     "resources": ("resources/list", types.ListResourcesResult),
     "resourceTemplates": ("resources/templates/list", types.ListResourceTemplatesResult),
 }
-"""For each kind of list: the method that requests the list, and the SDK's type of the answer."""
+"""Mapping from a kind of list to the method that requests the list, and the SDK's type of the answer."""
 Incoming = SessionMessage | Exception
 
 

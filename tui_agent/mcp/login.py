@@ -27,7 +27,7 @@ from tui_agent.config.mcp_logins import LoginFile
 from tui_agent.errors import ConfigError
 
 AskUser: TypeAlias = Callable[[str], Awaitable[AuthorizationCodeResult]]
-"""Shows the address of the login to the user, and returns the answer that the browser brings back."""
+"""Function that shows the address of the login to the user, and returns the answer that the browser brings back."""
 UNAUTHORIZED = 401
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -40,7 +40,7 @@ class SavedLogin(BaseModel):
     metadata: OAuthMetadata | None = None
     resource: ProtectedResourceMetadata | None = None
     expires_at: float | None = None
-    """When the token expires, in seconds since 1970."""
+    """Time at which the token expires, in seconds since 1970; None if this is unknown."""
 
 
 class ServerLogin(httpx2.Auth):

@@ -10,7 +10,7 @@ MAX_DESCRIPTION_CHARS = 2_000
 MAX_RESULT_CHARS = 4_000_000
 """Maximum length of a result's text. The engine limits separately how much the model gets."""
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|.)", re.DOTALL)
-"""Matches a terminal sequence."""
+"""Regular expression for a terminal sequence."""
 
 
 def clean_text(text: str, max_chars: int = MAX_RESULT_CHARS) -> str:

@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 START_LIMIT_S = 30.0
 """Maximum seconds for a server to start and list its tools."""
 RESTART_DELAYS_S = (1.0, 4.0, 15.0)
-"""Seconds before each restart of a server that ended. If it ends after the last restart, it stays off."""
+"""Seconds before each restart of a server that ended. If the server ends after the last restart, it stays off."""
 STEADY_S = 60.0
-"""If a server has run for this many seconds, its restarts are counted from zero again."""
+"""Seconds that a server must run until its restarts are counted from zero again."""
 LOGIN_CHECK_S = 2.0
 """Seconds between two checks whether the user has logged in to the server."""
 CHANGE_PAUSE_S = 0.3
-"""Seconds to wait after a change of lists, so that a server cannot flood the session with changes."""
+"""Seconds to wait after a server changed its lists. Without the wait, a server could flood the session with
+changes.
+"""
 OFF = ". The server is off for the rest of this session."
 """The end of the error message for a server that is not started again."""
 SDK_MODULE = "tui_agent.mcp.connection"
@@ -57,12 +59,12 @@ class ServerRunner:
         self.revealed: frozenset[str] = frozenset()
         """The names of tools that a search found; used only if the server has too many tools to list all."""
         self.left_out: tuple[str, ...] = ()
-        """A sentence for each tool and prompt that is not offered, because the server describes it wrongly."""
+        """A sentence for each tool and prompt that is not offered. The server describes these wrongly."""
         self.version = ""
         self.fault = ""
         """The reason why the server cannot be used now; empty while it starts or runs."""
         self.start_began: float | None = None
-        """When the newest start began, on the event loop's clock; None before the first start."""
+        """Time at which the newest start began, on the event loop's clock; None before the first start."""
         self.start_seconds: float | None = None
         """Seconds that the newest complete start took; None if the server was never ready."""
         self.settled = anyio.Event()
@@ -80,7 +82,7 @@ class ServerRunner:
         self._start: anyio.CancelScope | None = None
         """The cancel scope of an attempt to start the server; None while the server runs."""
         self._ready = anyio.Event()
-        """Set if calls need not wait, because the server is running or stays off."""
+        """Set if calls need not wait: the server is running or stays off."""
 
     def close(self) -> None:
         """End the server for good."""

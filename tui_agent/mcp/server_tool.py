@@ -30,8 +30,9 @@ class RemoteTool:
     original_names: Mapping[str, str] = field(default_factory=dict)
     read_only: bool = False
     digest: str = ""
-    """A digest of the fields above as the server sent them, so that a user's rule can apply to exactly this
-    description.
+    """Digest of the fields above as the server sent them.
+
+    With this digest, a user's rule can apply to exactly this description.
     """
 
 
@@ -50,8 +51,9 @@ class CallServices:
 
 
 CallRemote: TypeAlias = Callable[[str, JsonMap, CallServices], Awaitable[ToolResult]]
-"""Calls a server's tool with its name, arguments and services; returns the result. Raises `ToolError` if the call
-fails.
+"""Function that calls a server's tool with its name, arguments and services, and returns the result.
+
+Raises `ToolError` if the call fails.
 """
 
 

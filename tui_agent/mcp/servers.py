@@ -36,7 +36,7 @@ COMPLETION_LIMIT_S = 1.0
 ALONE_S = 5.0
 """Minimum seconds that a run waits for a server while no other one is ready."""
 LOOK_S = 0.2
-"""Seconds between two looks whether another server is ready."""
+"""Seconds between two checks whether another server is ready."""
 READ_RESOURCE = "read_resource"
 TOOL_WAIT_S = 30.0
 """Maximum seconds that a call waits for its server, if the call waited for approval in an earlier run."""
@@ -62,11 +62,11 @@ class McpServers:
         self._runners = [ServerRunner(each, opener, root, lambda: self.on_change()) for each in settings]
         self._times = times
         self._reported: dict[str, tuple[PluginLoaded | PluginFailed, tuple[RemoteTool, ...]]] = {}
-        """The newest event about each server, with the tools that the server had then."""
+        """Mapping from a server's name to the newest event about it, with the tools that it had then."""
         self._ended = anyio.Event()
         self._is_running = False
         self._progress_at = 0.0
-        """When the last server started or was ready, on the event loop's clock."""
+        """Time when the last server started or was ready, on the event loop's clock."""
 
     @property
     def is_any(self) -> bool:

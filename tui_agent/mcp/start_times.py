@@ -15,7 +15,7 @@ PATIENCE_S = 2.0
 """Minimum seconds that a run waits for a server that was not late the last time."""
 MAX_PATIENCE_S = 10.0
 SPREAD = 3.0
-"""A run waits up to this many times as long as the server's last start took."""
+"""Maximum time that a run waits for a server, as a multiple of the duration of the server's last start."""
 
 
 class StartTimes:

@@ -15,7 +15,10 @@ from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_LISTED_TOOLS = 30
 MAX_LISTED_BYTES = 8_000
-"""Total size of descriptions and schemas above which the model gets a tool that searches a server's tools."""
+"""Maximum total bytes of descriptions and schemas of a server's tools that are listed completely.
+
+If there are more, the model gets a tool that searches the server's tools.
+"""
 MAX_FOUND = 10
 SEARCH = "search_tools"
 _WORD = re.compile(r"[a-z0-9]+")

@@ -26,7 +26,7 @@ PATH = "/mcp"
 SHUTDOWN_S = 3
 """Seconds in which open requests may end when the HTTP server is stopped."""
 ToolFunction: TypeAlias = Callable[..., Awaitable[str]]
-"""A tool has the name, the docstring and the parameters of its function."""
+"""Function that becomes a tool. The tool has the function's name, docstring and parameters."""
 
 
 async def serve_tools(name: str, tools: Sequence[ToolFunction]) -> None:

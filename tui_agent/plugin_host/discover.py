@@ -77,7 +77,7 @@ class FoundPlugin:
     panes: tuple[str, ...] = ()
     """The names of the plugin's panes, which are functions in its `folds.py`."""
     fault: str = ""
-    """The reason why the plugin cannot be loaded, if that is known without importing it."""
+    """The reason why the plugin cannot be loaded, if the reason is known before the import; otherwise empty."""
 
     @property
     def has_no_code(self) -> bool:

@@ -30,7 +30,10 @@ from tui_agent.plugin_host.pane_messages import (
 from tui_agent.units import format_time_limit
 
 SILENCE_LIMIT_S: Final = 30.0
-"""Seconds without any sign of a child after which it is killed: it may be suspended, or unable to start."""
+"""Seconds without any sign of a child process after which the child is killed.
+
+A silent child may be suspended, or unable to start.
+"""
 MAX_LINE: Final = 2 * MAX_BYTES
 _FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\w+)')
 

@@ -30,7 +30,9 @@ EVENTS_PER_COPY: Final = 1_000
 """Number of events between two copies of a fold. A copy is used to return to an earlier event."""
 MAX_COPIES: Final = 64
 MAX_COPY_S: Final = 0.05
-"""Maximum processor time for copying a fold. A fold that takes longer, or that cannot be copied, is not copied again.
+"""Maximum seconds of processor time for copying a fold.
+
+A fold that takes longer, or that cannot be copied, is not copied again.
 """
 
 
@@ -107,7 +109,7 @@ class FoldCursor:
         self.seq = -1
         """The number of the last event that the fold has got; -1 for none."""
         self._failed: tuple[int, PluginError] | None = None
-        """The event at which the fold raised an error, and the error."""
+        """Sequence number of the event at which the fold raised an error, and the error; None if it raised none."""
 
     def move_to(self, seq: int) -> None:
         """Apply the events up to `seq`, or return to an earlier state.

@@ -14,7 +14,7 @@ from anyio import to_thread
 DEBOUNCE_MS = 100
 """Milliseconds within which several changes count as a single change."""
 POLL_S: Final = 1.0
-"""Seconds between two checks of a file, or for folders that did not exist before."""
+"""Seconds between two checks of a file, or of whether a missing folder exists by now."""
 
 
 async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) -> None:

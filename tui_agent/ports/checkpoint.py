@@ -33,9 +33,9 @@ class WorkspaceChanges:
     files: tuple[FileDifference, ...]
     """Details of the first changed paths. Their number is limited."""
     skipped: tuple[str, ...] = ()
-    """Sentences about files that checkpoints leave out because they are too large or over the quota."""
+    """Sentences about files that checkpoints leave out. These files are too large or exceed the quota."""
     contested_paths: tuple[str, ...] = ()
-    """Those of `paths` that the user may have changed too. The user is asked before these are restored."""
+    """Those of `paths` that the user may have changed too. The user is asked before these paths are restored."""
     folders: tuple[FolderChange, ...] = ()
     """The generated folders with changed files. Empty if only some paths were compared."""
 
@@ -96,7 +96,7 @@ class RestoreResult:
     kept_paths: tuple[str, ...]
     files: tuple[FileDifference, ...] = ()
     blocked: Mapping[str, str] = field(default_factory=dict)
-    """Those of `kept_paths` that cannot be restored even if the user agrees, each with the reason."""
+    """Mapping from path to reason, for those of `kept_paths` that cannot be restored even if the user agrees."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class ExecSpec:
     None merges standard error into the output.
     """
     unsandboxed: bool = False
-    """True if the program runs outside the sandbox, because the user allowed it or typed the command."""
+    """True if the program runs outside the sandbox. The user has allowed this or typed the command."""
     allow_network: bool = False
     """True if the sandboxed program may use the network."""
     writable_paths: tuple[str, ...] = ()
@@ -59,10 +59,10 @@ class ExecSpec:
     A path is ignored if making it writable would make other paths writable too.
     """
     show_secrets_as_empty: bool = False
-    """True if files with secrets appear empty, which is safe because the command only reads files.
+    """True if files with secrets appear empty. This is used for commands that only read files.
 
-    For any other command, opening such a file fails, so that the command does not work on an empty file. Files that are
-    committed to git without later changes are always shown.
+    For any other command, opening such a file fails. Otherwise the command might take the file for really
+    empty. Files that are committed to git without later changes are always shown.
     """
     readable_secrets: tuple[str, ...] = ()
     """Files with secrets that the command may read, as absolute real paths. The approved command names them."""
@@ -77,7 +77,8 @@ class ExecSpec:
     This is used if the user was not asked and the command line does not show everything that the command changes.
     """
     read_only: bool = False
-    """True if the workspace and its repository are mounted read-only, so that only temporary folders are writable.
+    """True if the workspace and its repository are mounted read-only. Only temporary folders are then
+    writable.
 
     This is used for a command that was judged to only read.
     """
@@ -115,7 +116,7 @@ class ExecResult:
     blocked: str = ""
     stderr: bytes = b""
     emptied_secrets: tuple[str, ...] = ()
-    """Files with secrets that appeared empty to a command which reads them without naming them."""
+    """Files with secrets that appeared empty to the command. The command read them without naming them."""
     needed_secrets: "tuple[SecretFile, ...]" = ()
     """The files with secrets that `blocked` mentions. The command might succeed if it could read them."""
     notes: tuple[str, ...] = ()

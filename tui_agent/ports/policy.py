@@ -18,7 +18,7 @@ class PolicyFacts:
     workspace: str
     policy: PolicyName
     resolved: dict[str, str] = field(default_factory=dict)
-    """The absolute path with links resolved of each path, by the path in the tool's arguments."""
+    """Mapping from a path in the tool's arguments to the absolute path with links resolved."""
     session_rules: tuple[str, ...] = ()
     """Rules that the user allowed for this session, in the form of `permission.decided.rule`."""
     allowed_tools: frozenset[str] | None = None
@@ -28,7 +28,8 @@ class PolicyFacts:
     git_is_steered: bool = False
     """True if even a read-only git command may run programs or read files that it does not name.
 
-    The result covers the workspace and other folders in which the call runs git (see `ProgramFinder.git_is_steered`).
+    The value covers the workspace and other folders in which the call runs git (see
+    `ProgramFinder.git_is_steered`).
     """
     sandboxed: bool = False
     """True if commands run in a sandbox.
@@ -38,7 +39,7 @@ class PolicyFacts:
     private_temp_paths: frozenset[str] = frozenset()
     """Absolute paths in temporary folders at which a sandboxed command finds only files of sandboxed commands."""
     restorable_files: frozenset[str] = frozenset()
-    """Absolute paths of files whose current content is in the newest checkpoint, so that `/undo` can restore them."""
+    """Absolute paths of files that `/undo` can restore: their current content is in the newest checkpoint."""
     secrets: tuple[SecretFile, ...] = ()
     """Files of the scanned part of the workspace that may hold secrets."""
     public_files: frozenset[str] = frozenset()

@@ -12,7 +12,7 @@ from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
 
 ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
-"""Returns the full text that an event refers to."""
+"""Function that returns the full text that an event refers to."""
 
 
 class Session(Protocol):

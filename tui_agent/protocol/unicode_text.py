@@ -211,7 +211,7 @@ _LOOKALIKE_PAIRS: Final = (
     "οo νv ρp ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX օo ոn ցg հh ՍU ՏS"
 )
 _LOOKALIKES: Final = {pair[0]: pair[1] for pair in _LOOKALIKE_PAIRS.split()}
-"""The Latin letter that each of these Cyrillic, Greek and Armenian letters looks like."""
+"""Mapping from a Cyrillic, Greek or Armenian letter to the Latin letter that it looks like."""
 
 
 def _latin_lookalike(character: str) -> str:

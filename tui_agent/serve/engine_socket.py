@@ -35,7 +35,7 @@ from tui_agent.session.wire import (
 
 STALL_S = 30.0
 Send: TypeAlias = Callable[[bytes], Awaitable[bool]]
-"""Sends data to a client; returns False if the client does not read or has disconnected."""
+"""Function that sends data to a client. Returns False if the client does not read or has disconnected."""
 _GONE: Final = (
     anyio.BrokenResourceError,
     anyio.ClosedResourceError,

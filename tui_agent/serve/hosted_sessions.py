@@ -42,7 +42,7 @@ class HostedSession:
         self.approvals = Approvals()
         self.checkpoints = Checkpoints()
         self.calls: dict[CallId, ToolCalled] = {}
-        """The calls that have no result yet."""
+        """Mapping from id to call, for the calls that have no result yet."""
         self.clients = 0
         self.last_seq = -1
         self.ready = anyio.Event()

@@ -42,9 +42,10 @@ class Action(NamedTuple):
     """The slash command that lists show. An action without a slash command can still have aliases."""
     args: str = ""
     aliases: tuple[str, ...] = ()
-    """Other words that can be typed, such as `/exit`.
+    """Other words that run the same action when typed, such as `/exit`.
 
-    An alias may contain an argument: `/plan plan` of `/policy` means that `/plan` is short for `/policy plan`.
+    An alias may contain an argument: the alias `/plan plan` of the action `/policy` makes `/plan` short for
+    `/policy plan`.
     """
     synonyms: str = ""
     """More words by which F1 and the palette find the action."""
@@ -55,7 +56,7 @@ class Action(NamedTuple):
     rank: int = 0
     ground: bool = False
     footer_when: When | None = None
-    """State of the app in which the footer shows the action; None: whenever the action is available (`when`)."""
+    """State of the app in which the footer shows the action; None to show it whenever it is available."""
     choices: int = 1
     """The number of alternatives that the keys choose between.
 

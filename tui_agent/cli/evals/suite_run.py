@@ -82,7 +82,9 @@ PLAN_OPTIONS = (
     ("test_timeout_seconds", "--test-timeout-seconds"),
     ("plugin_dirs", "--plugin-dir"),
 )
-"""Options that are stored in a run's plan, except limits, as pairs: the attribute of `arguments`, the option's name."""
+"""Pairs of an attribute of `arguments` and an option's name, for options stored in a run's plan. Limits are
+missing.
+"""
 
 
 def add_suite_verbs(verbs: Verbs) -> None:

@@ -43,9 +43,9 @@ class LineRelay:
     def __init__(self) -> None:
         self._source, self._sink = os.pipe()
         self._life, self._alive = os.pipe()
-        """A pipe that carries no data.
+        """The two ends of a pipe that carries no data. The pipe closes when the child process ends.
 
-        It closes when the child process ends, because the child's programs do not inherit it.
+        Programs that the child starts do not inherit the pipe.
         """
 
     def in_child(self) -> None:

@@ -16,7 +16,7 @@ class OfferedCommand(FrozenModel):
     help: str = ""
     arguments: str = ""
     source: str = ""
-    """The file of the command; empty if it has none."""
+    """Path of the file that defines the command; empty if the command has no file."""
     completes: bool = False
     """True if the session can complete the command's arguments (`Session.complete`)."""
 

@@ -20,9 +20,9 @@ HookDecision: TypeAlias = Literal["", "allow", "ask", "deny"]
 HookSource: TypeAlias = Literal["user", "project", "plugin"]
 
 REFUSED_MESSAGE: Final = "A hook refused this message"
-"""Beginning of the reason of a rejected message that a hook refused."""
+"""Beginning of the recorded reason if a hook refused a message."""
 HOOK_STOPPED: Final = "The hook was stopped because its event was cancelled."
-"""The fault of a hook that was stopped because the call, prompt or turn it was asked about had ended."""
+"""Fault of a hook that was stopped early: the call, prompt or turn that it was asked about had ended."""
 
 
 class HookRan(Payload):

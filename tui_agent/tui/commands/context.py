@@ -33,12 +33,14 @@ _INTENTS: Final = {
     "context_put_away": ("compact", "list"),
     "context_map": ("map",),
 }
-"""For each action of the sheet: the action of the app that it runs, and that action's argument if it has one."""
+"""Mapping from an action of the sheet to the action of the app that it runs, and the argument if there is one."""
 _IDLE: Final = ("context_summarise",)
 """Actions of the context sheet that are not available during a turn."""
 _LEAST_BAR: Final = 5
 _REASON_CELLS: Final = 22
-"""Number of cells kept free for the reason why a section was shortened; a bar is drawn only in the cells left over."""
+"""Number of cells reserved for the reason why a section was shortened. Only the remaining cells are used for
+a bar.
+"""
 
 
 class ContextSheet(Viewer):

@@ -35,7 +35,7 @@ PARTS: Final = {
     "ledger": "the context's ledger",
     "branches": "the branches",
 }
-"""Names of the views in messages to the user."""
+"""Mapping from a view to its name in messages to the user."""
 
 
 class FaultReporter:

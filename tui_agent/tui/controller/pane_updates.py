@@ -28,7 +28,10 @@ from tui_agent.tui.widgets.sheet import Sheet
 from tui_agent.units import format_cost, format_estimate
 
 BEATS_PER_BRANCH_READ: Final = 4
-"""The git branch is read at every fourth beat (every two seconds), because a command or the user may change it."""
+"""Number of beats from one reading of the git branch to the next; four beats are two seconds.
+
+The branch is read repeatedly: a command or the user may change it.
+"""
 
 
 class PaneUpdater:

@@ -127,7 +127,9 @@ class SessionController:
         self._sent_output_width: tuple[AppSession, int] | None = None
         self._has_warned_unconfined = False
         self.halted_at = -2
-        """Number of the newest event when the engine could not store an event and ended its turn; otherwise -2."""
+        """Sequence number of the newest event when the engine failed to store an event and ended its turn;
+        otherwise -2.
+        """
         self.seen_seq = -1
         """Sequence number of the last event when the log was opened; events up to this number are not announced as new.
         """

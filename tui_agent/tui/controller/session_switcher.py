@@ -33,7 +33,10 @@ from tui_agent.units import format_percent
 AS_RECORDED: Final = dict.fromkeys(
     ("model", "base_url", "effort", "policy", "agent", "context_mode", "repo_map", "investigator_profile")
 )
-"""Settings to leave out when a session is opened, so that the values in the session's log are used."""
+"""Mapping from setting to None, for the settings to leave out when a session is opened.
+
+For these settings, the values in the session's log are used.
+"""
 LONG = 3_000
 """Minimum number of events for showing the end of a session before the whole session is read."""
 PREVIEW_RECORDS = 300

@@ -30,7 +30,7 @@ class StatusCommand:
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self._wanted: tuple[str, str] = ("", "")
-        """The command, and its input as JSON: the newest facts of the session."""
+        """Pair of the user's command and its input. The input is the session's newest facts as JSON."""
         self._is_running = False
         self._fault = ""
 

@@ -58,7 +58,7 @@ class Plan(NamedTuple):
     hidden: int = 0
     """Number of hidden rows of the command."""
     change: int = 0
-    """Number of rows that belong to the change of a file. They are at the beginning of the body."""
+    """Number of rows at the beginning of the body that show the change of a file."""
 
 
 class ApprovalState(Sheet[DecidePermission | None]):

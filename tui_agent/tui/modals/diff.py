@@ -69,7 +69,7 @@ class DiffSheet(Viewer):
         self._reverted: frozenset[RevertedHunk] = frozenset()
         self._message: tuple[str, Role] = "", "t2"
         self._asked_at = -1
-        """Number of the newest event when the last revert was requested; -1 once the outcome is shown."""
+        """Sequence number of the newest event at the last request to revert; -1 while no outcome is awaited."""
 
     # -- reading -----------------------------------------------------------------------------------------------------
 

@@ -30,7 +30,9 @@ CHARACTERS_PER_CELL: Final = 6
 """Maximum number of characters that one cell can hold: a letter and its combining marks."""
 
 _CUT: Final = " … [cut: "
-"""Mark of a shortened text in the log. The beginning of the text is before the mark, its original length after it."""
+"""Mark at which a text in the log was cut off. The text's beginning is before the mark, its original length
+after it.
+"""
 _SIGN = re.compile(r"(<(?:U\+[0-9A-F]{4,6}|tab|(?:\d+ )?blanks?|\d+ line breaks)>)")
 _END = re.compile(r"(?<! ) ++$")
 _EDIT_END = re.compile(r"(?m)(?<=[^ \n]) ++$")

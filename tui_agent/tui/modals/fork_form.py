@@ -41,7 +41,7 @@ _WORKPLACE_NOTES: Final[dict[Workplace, str]] = {
 }
 MAX_TEXT_ROWS: Final = 5
 TALL, WIDE = 22, 56
-"""The smallest terminal height in rows, and form width in cells, at which the form leaves nothing out."""
+"""Minimum terminal height in rows, and minimum form width in cells, at which the form leaves nothing out."""
 
 
 class ForkDraft:

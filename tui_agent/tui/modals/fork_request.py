@@ -38,7 +38,7 @@ class ForkPoint:
     entry_text: str = ""
     """The transcript text at the event."""
     is_next: bool = False
-    """True if `entry_text` comes after the event, so that it is not part of the fork."""
+    """True if `entry_text` comes after the event. The fork then does not contain this text."""
     message_seq: int | None = None
     message: str = ""
     """The user's newest message before the event."""

@@ -124,20 +124,22 @@ class Picker(ChoiceSheet[str | None]):
         self._crowded = False
         """True if most rows have too little room for a description beside the text on the right."""
         self._marks: re.Pattern[str] | None = None
-        """The words that rows underline, because they match the typed text."""
+        """Pattern of the words to underline in rows, i.e. the words of the typed text; None if nothing is
+        underlined.
+        """
         self.title_text = title
         self.items = list(items)
         self.field = Field()
         self.empty = empty
         self.free = free
-        """Words before the typed text in the row that uses it: `Use the model named`.
+        """Words at the start of the row that offers the typed text itself, e.g. `Use the model named`.
 
-        Empty if only items can be chosen.
+        Empty if only listed items can be chosen.
         """
         self.is_typed_first = False
         """True if a typed text is listed before the items that it matches."""
         self.total: str | None = None
-        """Text at the right of the title; None for the number of rows."""
+        """Text at the right of the title; None to show the number of rows."""
         self._preview = preview
         self.chosen = self._current_index()
 

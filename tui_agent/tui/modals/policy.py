@@ -22,9 +22,10 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 _NAME_WIDTH: Final = 16
 _SHORT: Final = {"network": "net", "outside": "out"}
 _DROPPED_FIRST: Final = (0, 2, 5)
-"""Indices of the columns to leave out of the table of policies if there is no room, in this order.
+"""Indices of the columns to leave out if the table of policies is too wide, the first column to leave out
+first.
 
-Column 0 goes first, because it is equal for all policies.
+Column 0 is left out first: its values are the same for all policies.
 """
 _ROLES: Final[dict[str, Role]] = {"yes": "t1", "asks": "t2", "no": "t3"}
 _LIMITS_OF_BYPASS: Final = (

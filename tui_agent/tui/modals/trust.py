@@ -33,7 +33,7 @@ _STATES: Final[Mapping[str, str]] = {
     "without": "not used, as you decided",
     "trusted": "in use, as you decided",
 }
-"""The states of trust in words, the least trusted first."""
+"""Mapping from a state of trust to its description, the least trusted state first."""
 
 
 class Entry(NamedTuple):
@@ -100,7 +100,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
         safe = [choice.offered and choice.answer != "trust" for choice in self.choices]
         self.chosen = len(self.entries) + (safe.index(True) if True in safe else 0)
         self._first_rows: list[int] = []
-        """The first row of each file in the body."""
+        """For each file, the index of the file's first row in the body."""
         self._seen_files = set[int]()
         self.add_class("-warning")
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 MIN_TITLE_WIDTH: Final = 12
-"""Number of cells reserved for the title before the folder is drawn; doubled on a wide screen."""
+"""Number of cells that the folder must leave for the title; on a wide screen, twice as many."""
 MIN_PART_WIDTH: Final = 6
 """Minimum number of cells of a shortened title or branch; with fewer cells, the text is left out."""
 

@@ -61,9 +61,9 @@ class PaneState:
     blocks: tuple[DisplayBlock, ...] | None = None
     """The newest content of the pane; None until the first answer."""
     asked_seq: int = -2
-    """The event for which the pane was last requested; -2 before the first request."""
+    """Sequence number of the event for which the pane was last requested; -2 before the first request."""
     progress: int = -1
-    """The event that the pane's fold has reached, while the fold reads a long log."""
+    """Sequence number of the event that the pane's fold has reached while it reads a long log; otherwise -1."""
     fault: str = ""
     is_stopped: bool = False
     drawn: tuple[object, list[Strip]] | None = None

@@ -9,7 +9,7 @@ DESCRIPTIONS: dict[str, str] = {
     "accept-edits": "edits, runs in the sandbox",
     "bypass": "asks if unsure or a rule says so",
 }
-"""The policies from the strictest to the loosest."""
+"""Mapping from a policy to its description, from the strictest policy to the loosest."""
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
 PROGRAM_RULES: dict[str, str] = {
     "plan": "may only read",
@@ -17,7 +17,10 @@ PROGRAM_RULES: dict[str, str] = {
     "accept-edits": "works by its own rules",
     "bypass": "may do everything",
 }
-"""Descriptions used if the agent is an external program, which asks for no approval and runs outside the sandbox."""
+"""Mapping from a policy to its description if the agent is an external program.
+
+Such an agent asks for no approval and runs outside the sandbox.
+"""
 COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside")
 """The columns of the table of policies: kinds of actions in the workspace.
 
@@ -29,7 +32,9 @@ GRID: dict[str, tuple[str, ...]] = {
     "accept-edits": ("yes", "yes", "asks", "sandbox", "asks", "asks"),
     "bypass": ("yes", "yes", "yes", "yes", "yes", "yes"),
 }
-"""The answer of each policy for each of `COLUMNS`. `sandbox` means yes if commands run in a sandbox, and ask otherwise.
+"""Mapping from a policy to its answers, one for each of `COLUMNS`.
+
+The answer `sandbox` means yes if commands run in a sandbox; if not, it means ask.
 """
 
 

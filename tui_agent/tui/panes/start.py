@@ -24,9 +24,9 @@ from tui_agent.tui.widgets.rows import Pen, blank_strip, cells, with_intent
 
 NAME_CELLS: Final = 17
 MIN_WIDE_ROOM: Final = 62
-"""Minimum width of the page, in cells, at which names of rows get `NAME_CELLS` cells.
+"""Minimum width of the page, in cells, at which the names in rows get `NAME_CELLS` cells.
 
-On a narrower page they get only as many cells as the longest name needs.
+On a narrower page, the names get only as many cells as the longest name needs.
 """
 MAX_WIDTH: Final = 92
 MAX_NOTICES: Final = 3
@@ -92,7 +92,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         """
         self.chosen = 0
         self.typed_into: Widget | None = None
-        """The widget that gets the letters that are not keys of the start page."""
+        """Widget that receives typed letters, except the letters that are keys of the start page."""
         self._typing = False
         self._notices: Sequence[str] = ()
 

@@ -34,9 +34,9 @@ FAULTS = {
     "invalid request": "request refused",
     "script": "script does not match",
 }
-"""Names of model errors in messages to the user."""
+"""Mapping from the kind of a model error to its name in messages to the user."""
 MAX_NAME_LENGTH = 1000
-"""Maximum number of characters of a span's name; no row of the screen is wider."""
+"""Maximum number of characters kept of a span's name. No row of the screen has room for more."""
 NOTABLE_STATES = ("failed", "denied", "interrupted", "running", "waiting")
 MAX_DEPTH = 12
 

@@ -23,7 +23,7 @@ class ArgumentCompletion:
     def __init__(self) -> None:
         self.commands: Collection[str] = ()
         self.ask_session: Callable[[str, str], Awaitable[Sequence[str]]] = _complete_nothing
-        """Returns the completions for a command's name and the text typed after it."""
+        """Function that returns completions. Its arguments are a command's name and the text typed after the name."""
         self.completions: dict[str, list[tuple[str, str]]] = {}
         self._asked = ("", "")
         self._timer: Timer | None = None

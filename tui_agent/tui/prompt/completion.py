@@ -14,14 +14,14 @@ from tui_agent.tui.prompt.files import PathIndex, Symbol, name_of
 MAX_FILES_BEFORE_SYMBOLS = 5
 """Maximum number of files listed before the symbols.
 
-Only files whose names contain the query are listed there. If there are none, one file with a weaker match is listed.
+These are files whose names contain the query. If there are none, one file with a weaker match is listed.
 """
 MAX_FOUND: Final = 50
 """Maximum number of files, folders and symbols in the menu."""
 _SCATTERED_SCORE = 100
 """Lowest score of a text that has the letters of the query in order, but not next to each other."""
 _ENDS_EARLY = re.compile(r"[\s@`<>|']|[.,;:!?)\]}]$")
-"""Finds what ends a mention of a resource that is not in quotes."""
+"""Pattern of a character that would end a mention of a resource early. A mention with a match needs quotes."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
 AT_SIGN = "@"
 """The name under which the session completes mentions of resources (`Session.complete`)."""
@@ -55,7 +55,7 @@ class Candidate(NamedTuple):
     runs: bool = False
     """True if Enter sends the completed text; False if Enter only inserts it."""
     needs_whole_word: bool = False
-    """True if Enter does nothing, because the row loosens the policy and its word is typed only in part."""
+    """True if Enter does nothing until the row's word is typed completely. Such a row would loosen the policy."""
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:

@@ -24,7 +24,7 @@ from tui_agent.config.git_query import list_own_files
 
 MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30
-"""If a search has fewer matches than this, paths that contain the letters of the query in order are added."""
+"""Number of matches below which a search adds paths that only contain the letters of the query in order."""
 ENOUGH_MATCHES: Final = 200
 """Number of matches after which each search (by names, by paths and so on) stops."""
 MAX_QUERY_LENGTH: Final = 64
@@ -161,7 +161,7 @@ class FileIndex:
 
 
 PAUSE_S: Final = 0.15
-"""Pause in typing, in seconds, after which symbols are searched."""
+"""Seconds without typing after which symbols are searched."""
 SYMBOLS_FRESH_S: Final = 10.0
 _NAME: Final = re.compile(r"[A-Za-z_]\w{2,63}")
 

@@ -24,7 +24,7 @@ class QueueRows(LinePane):
     can_send: bool = True
     """True if the first message can be sent before the work named by `after` has ended."""
     is_prompt_empty: bool = True
-    """True if the keys on the rows work. With text in the prompt, these keys mean something else."""
+    """True if the prompt contains no text. Only then do the keys that the rows show act on the queue."""
     _is_taken: bool = False
 
     @property

@@ -166,7 +166,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.detail = Detail(self.looks_of, self.show_detail)
         self.notice = Notice(self.looks_of, id="page-notice")
         self._detail_opened = False
-        """True if the details were opened in place of the list, because there is no room for both."""
+        """True if the details replace the list. This happens if there is no room for both."""
         self._state: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -304,7 +304,10 @@ class Page(PageFrame[ItemT]):
     """
 
     opens_above: ClassVar[frozenset[str]] = frozenset()
-    """Actions of the header and the footer that a click runs above this page; the other ones close the page first."""
+    """Actions in the header and the footer that open above this page when clicked.
+
+    A click on any other action closes the page first.
+    """
     key_methods = {
         "page_scroll": "move_page",
         "page_ends": "move_to_end",

@@ -92,7 +92,9 @@ class Keyboard(XTermParser):
         self._begun_report = ""
         self._begun_at = 0.0
         self._tail = ""
-        """The last characters read, because the mark at the start or end of a paste may be split over two reads."""
+        """The last characters read. They are kept: the mark at the start or end of a paste may be split over
+        two reads.
+        """
 
     def parse(self, token_callback: TokenCallback[Message]) -> Generator[Read1 | Peek1, str, None]:
         """Parse as the base class does, but take `ESC [ 1 ; 5 R` as Ctrl+F3.

@@ -45,7 +45,7 @@ class Terminal:
         is_osc777 = bool(environ.get("VTE_VERSION")) or environ.get("TERM", "").startswith(("foot", "rxvt"))
         self._default_sequence = "osc777" if is_osc777 else "osc9"
         self.notifications = "auto"
-        """How `notify` works: the setting `notifications`."""
+        """Value of the setting `notifications`, which decides how `notify` works."""
 
     def title(self, text: str) -> None:
         """Set the window's title; the terminal stores the old title until `restore`."""

@@ -31,7 +31,7 @@ from tui_agent.tui.theme.theme import (
 )
 
 PluginThemes: TypeAlias = Callable[[], Sequence[tuple[str, Path]]]
-"""Function that returns the theme files of plugins, each with its plugin's name."""
+"""Function that returns pairs of a plugin's name and the path of one of the plugin's theme files."""
 MANIFEST: Final = "plugin.toml"
 
 

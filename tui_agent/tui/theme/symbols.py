@@ -77,7 +77,7 @@ ASCII: Final = Symbols(
 
 _C: Final = ("C", "POSIX")
 _COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
-"""Values that Python itself gives LC_CTYPE at start-up in the C locale (PEP 538)."""
+"""Values of LC_CTYPE that Python itself sets at start-up in the C locale (PEP 538)."""
 
 
 def choose_symbols(wanted: SymbolSet, environ: Mapping[str, str]) -> Symbols:

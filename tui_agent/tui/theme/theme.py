@@ -86,7 +86,7 @@ _VARIABLES: Final[tuple[tuple[Role, tuple[str, ...]], ...]] = (
     ("t2", ("text-muted",)),
     ("t3", ("text-disabled", "footer-foreground")),
 )
-"""Textual's variables that have the colour of a role in every mode."""
+"""Pairs of a colour role and Textual's variables that get the role's colour in every mode."""
 
 
 class ThemeFile(NamedTuple):

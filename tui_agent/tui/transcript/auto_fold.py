@@ -19,7 +19,7 @@ from tui_agent.tui.transcript.tools import TIME_CELLS, is_quiet
 from tui_agent.units import format_duration
 
 QUIET_RUN: Final = 4
-"""If more than this many read-only calls follow one another, they are folded into one row."""
+"""Maximum number of consecutive read-only calls shown one by one; a longer run of calls is folded into one row."""
 
 _NOUNS: Final = {"read": "read", "search": "search", "grep": "search", "find": "search", "glob": "search"}
 
@@ -70,7 +70,7 @@ class AutoFold:
 
     def __init__(self, layout: Slots) -> None:
         self.deferred: set[int] = set()
-        """Indices of slots that were in view when their turn ended; `fold_deferred` folds them."""
+        """Indices of slots that were in view when their turn ended. `fold_deferred` folds these slots."""
         self._layout = layout
         self._turn = 0
         self._turn_start = 0

@@ -38,7 +38,7 @@ from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
 from tui_agent.tui.transcript.tools import is_hidden, is_open_by_default, tool_rows
 
 BODY_ROWS: Final = 3
-"""If the body of an entry has more rows than this, there is an empty row before and after the entry."""
+"""Maximum number of body rows of an entry that has no empty row before and after it."""
 
 
 @dataclass(frozen=True, slots=True)

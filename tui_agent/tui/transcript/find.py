@@ -36,8 +36,8 @@ class Finder:
         self._counts: dict[int, int] = {}
         """Mapping from an entry's index to the number of matches in the entry.
 
-        Matches are first counted in the entry's text. When the search has reached the entry, they are counted in its
-        rows, which may show a text twice or break a match.
+        Matches are first counted in the entry's text. When the search reaches the entry, the matches are
+        counted again in the drawn rows: these may show a text twice or break a match.
         """
         self._pattern: re.Pattern[str] | None = None
 

@@ -43,7 +43,9 @@ class OpenPiece:
     indent: int = 0
     """The column at which the content of a list item begins, or the indent of a fence."""
     blanks: int = 0
-    """Number of empty lines at the end. They belong to the piece only if a later line belongs to the piece."""
+    """Number of empty lines at the end of the piece. They are part of the piece only if another line of it
+    follows.
+    """
     size: int = 0
 
     @property

@@ -45,7 +45,9 @@ class MarkdownStream:
         self._read_up_to = 0
         """Length in characters of the text up to the end of the last line that was read."""
         self._size = 0
-        """Length of the same text after cleaning. The offsets in rows refer to the cleaned text."""
+        """Length in characters, after cleaning, of the text up to `_read_up_to`. Offsets in rows refer to the
+        cleaned text.
+        """
         self._open: OpenPiece | None = None
         self._fence: _Fence | None = None
         self._table: _Table | None = None

@@ -44,7 +44,10 @@ _TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")
 """Pattern of a list of counts, the most important count first: `90 failed, 186 passed, 110 skipped`."""
 _REMARK_LIMIT: Final = 48
 _TARGET_LEAST: Final = 10
-"""Minimum width in cells of the target's first row; if the view is too narrow for both, the outcome is cut off."""
+"""Minimum width in cells of the target's first row.
+
+If the view is too narrow for the target and the outcome, the outcome is cut off.
+"""
 _ROOMY: Final = 64
 """Minimum width of the transcript, in cells, for the row of a subagent to show its iteration."""
 _COMMAND_LINES: Final = 3

@@ -45,7 +45,7 @@ class Viewport:
         self.y = 0
         self.anchored = True
         self._seen = (0, 0)
-        """The index of the last entry, and its height in rows, when the user scrolled up."""
+        """Index of the last entry and its height in rows, both at the moment when the user scrolled up."""
 
     @property
     def end(self) -> int:

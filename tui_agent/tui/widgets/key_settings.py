@@ -27,7 +27,7 @@ _AS_PRINTED: Final = {
     "del": "delete",
     "ins": "insert",
 }
-"""Names printed on keyboards, for keys that have another name in Textual."""
+"""Mapping from a key's name on keyboards to Textual's name, for names that differ."""
 _NAMED: Final = frozenset(key.value for key in Keys if not {"+", "<", "-"} & set(key.value)) | frozenset(
     {"tab", "space", "enter", "backspace"}
 )
@@ -39,7 +39,7 @@ _SENT: Final = frozenset(
     # Only a numeric keypad sends a modifier with a digit.
     if not re.search(r"\+\d$", name := normalize_key(getattr(key, "value", str(key))))
 ) | {ALT_ENTER, "space", *(f"alt+ctrl+{letter}" for letter in set(ascii_lowercase) - set("hijm"))}
-"""Keys that every terminal sends, besides characters. Other keys need the kitty keyboard protocol."""
+"""Names of the keys, besides characters, that every terminal sends. Other keys need the kitty keyboard protocol."""
 BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "prompt": ("transcript", "app"),
     "menu": ("transcript", "app"),
@@ -54,7 +54,7 @@ BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "list": ("rows",),
     **dict.fromkeys(("context", "diff", "history", "pane"), ("viewer", "sheet")),
 }
-"""For each scope (part of the app), the other scopes whose keys work at the same time."""
+"""Mapping from a scope (part of the app) to the other scopes whose keys work at the same time."""
 EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
 """The app's actions whose keys work over every screen."""
 TYPING: Final[frozenset[Scope]] = frozenset(

@@ -181,9 +181,9 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         self.index = 0
         self.empty_text = ""
         self.can_choose: Callable[[ItemT], bool] = lambda item: True
-        """Returns False for items that cannot be selected, because they only group or separate others."""
+        """Function that returns True if an item can be selected. Items that only group or separate others cannot."""
         self.key: Callable[[ItemT], object] = lambda item: item
-        """Returns the value that identifies an item after the list was read again."""
+        """Function that returns a value by which an item is found again after the list was reloaded."""
 
     @property
     def chosen(self) -> ItemT | None:

@@ -87,14 +87,17 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self._opened_at = math.inf
         self._grace_s = GRACE_PERIOD_S
         self.typed_ahead: TypedAhead | None = None
-        """Receives keys that the sheet ignores, because they may belong to a message; None if the user did not type."""
+        """Object that gets the keys that the sheet ignores: they may belong to a message in the prompt.
+
+        None if the user does not seem to be writing a message.
+        """
         self._head = FixedRows(looks, id="sheet-head")
         self._foot = FixedRows(looks, id="sheet-foot")
         self._body = Lines(looks, id="sheet-body")
         self._body.moved = lambda: self.mark_seen(self._in_sight + self._body.scroll_offset.y)
         self._in_sight = 0
         self.cursor_row: int | None = None
-        """The row of the body to which `redraw` scrolls; None if it does not scroll."""
+        """Index of the body row to which `redraw` scrolls; None if `redraw` does not scroll."""
         self._sheet = Vertical(id="sheet")
         # It covers the footer of the screen below, which is dimmed.
         self._footer = Footer(looks, id="sheet-keys")

@@ -10,9 +10,9 @@ from typing import Final
 from textual import events
 
 RECENT_S: Final = 2.0
-"""If the user typed within this many seconds before a question appeared, the user is considered to be writing."""
+"""Maximum seconds between the last typed key and a new question if the user is considered to be writing."""
 WRITING_PAUSE_S: Final = 0.8
-"""A question ignores keys for this many seconds after the last key, while the user is writing."""
+"""Seconds after the last key during which a question ignores keys, if the user is writing."""
 _EDITING: Final = frozenset({"backspace", "enter", "tab", "shift+enter", "alt+enter", "ctrl+j"})
 
 

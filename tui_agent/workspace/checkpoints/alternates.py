@@ -7,7 +7,9 @@ import re
 from pathlib import Path
 
 MAX_DEPTH = 5
-"""Git's limit on the length of a chain of object folders in which each folder borrows from the next one."""
+"""Maximum length of a chain of object folders, as in git. Each folder of a chain borrows objects from the
+next one.
+"""
 _ESCAPED = re.compile(rb'\\([\\"n])')
 
 

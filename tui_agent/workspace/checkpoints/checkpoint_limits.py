@@ -16,12 +16,12 @@ class Limits:
     """Size limits of a checkpoint store, in bytes except `max_paths`."""
 
     file_bytes: int = 5 * MEGABYTE
-    """A new file above this size is not saved. A file that is already in a checkpoint is saved at any size."""
+    """Maximum bytes of a new file that is saved. A file that is already in a checkpoint is saved at any size."""
     total_bytes: int = 1_000 * MEGABYTE
     """Maximum bytes that the first checkpoint reads; also the maximum growth of the store after the first checkpoint.
     """
     baseline_bytes: int = 256 * MEGABYTE
-    """Borrowed objects are copied into the store only if their total size is at most this many bytes."""
+    """Maximum total bytes of borrowed objects that are copied into the store."""
     shown_bytes: int = MEGABYTE
     """Maximum bytes of a file whose content is reported; for a larger file, only the size is reported."""
     max_paths: int = MAX_PATHS_IN_EVENT

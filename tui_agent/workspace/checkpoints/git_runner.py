@@ -80,7 +80,8 @@ class ProgramResult:
 
 
 RunProgram = Callable[[Sequence[str], bytes, Mapping[str, str], Path], Awaitable[ProgramResult]]
-"""Function that runs a program with a standard input, an environment and a folder.
+"""Function that runs a program. Its arguments are the command's words, standard input, environment and
+folder.
 
 Raises `OSError` if the program cannot be started.
 """

@@ -128,12 +128,14 @@ class PreparedRestore:
     operations: tuple[RestoreOperation, ...]
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
-    """`dict` of object id → content, for the contents of the source checkpoint that the operations need.
+    """Mapping from object id to content, for the contents of the source checkpoint that the operations need.
 
     Contents above `shown_bytes` are left out.
     """
     first_kept: Mapping[str, str] = field(default_factory=dict)
-    """Maps paths that the source checkpoint lacks to the commits that contain their first saved version."""
+    """Mapping from path to the commit with the path's first saved version, for paths that the source
+    checkpoint lacks.
+    """
     as_found: frozenset[str] = frozenset()
     """Paths that the source checkpoint lacks and that nobody changed after they were first saved."""
 

@@ -27,7 +27,7 @@ MAIN_REF = "refs/heads/main"
 KEPT_PREFIX = "refs/heads/kept/"
 FILE_MODE = 0o600
 EMPTY_FOLDERS_FILE = "empty-folders"
-"""File in the checkpoint store that lists the folders that were empty at the start of the session."""
+"""Name of a file in the checkpoint store. It lists the folders that were empty when the session started."""
 STAGING_PREFIX = ".tui-agent-restore-"
 """Name prefix of the folder in which a restore prepares files."""
 
@@ -50,12 +50,11 @@ class CheckpointStore:
     tracked: dict[str, Entry] = field(default_factory=dict)
     modes: Modes = field(default_factory=Modes)
     growth_bytes: int = 0
-    """Bytes by which the store has grown since its first checkpoint, or slightly more."""
+    """Number of bytes by which the store has grown since its first checkpoint. It may be slightly too high."""
     unsaved_paths: set[str] = field(default_factory=set)
-    """Existing paths that no checkpoint contains, because git ignores them or they were skipped. Folders end with `/`.
-    """
+    """Existing paths that no checkpoint contains: git ignores them, or they were skipped. Folders end with `/`."""
     checked_ignored: frozenset[str] = frozenset()
-    """Paths ignored by git that the last complete change detection included at the caller's request."""
+    """Git-ignored paths that the last complete change detection included at the caller's request."""
     maintained_head: str = ""
     """The newest checkpoint at the time of the last maintenance."""
     notices: list[str] = field(default_factory=list)

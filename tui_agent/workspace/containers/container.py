@@ -32,7 +32,7 @@ REMOVE_LIMIT_S = 10.0
 POLL_S = 0.03
 _REMOVAL_VARIABLES = ("HOME", "PATH", "TMPDIR", "USER")
 _REMOVAL_PREFIXES = ("CONTAINER", "DOCKER_", "XDG_", "STORAGE_", "REGISTRY_", "DBUS_")
-"""Names and name prefixes of the variables that the program needs to find the container again."""
+"""Names and name prefixes of environment variables with which the container program finds the container again."""
 
 
 class Container:

@@ -136,13 +136,13 @@ _VALUES = {
     "submodule.recurse": _OFF,
     "tag.sort": _SORT,
 }
-"""Git settings that are harmless only with certain values, each with a pattern for these values."""
+"""Mapping from a git setting that is harmless only with some values to a pattern of these values."""
 VALUES: Mapping[str, re.Pattern[str]] = {key: re.compile(value) for key, value in _VALUES.items()}
 VALUES_OF_SECTIONS: Mapping[str, re.Pattern[str]] = {
     "fsck": re.compile("error|warn|ignore"),
     "pager": re.compile(_SWITCH),
 }
-"""Sections in which every setting is harmless only with certain values, each with a pattern for these values."""
+"""Mapping from a section to a pattern of the values with which every setting in the section is harmless."""
 
 
 def _parse_listed() -> Mapping[str, frozenset[str]]:

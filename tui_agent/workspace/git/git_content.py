@@ -43,7 +43,9 @@ class GitContent:
 
     def __init__(self) -> None:
         self._indexes: dict[str, tuple[tuple[int, int, int], bytes]] = {}
-        """`dict` of the path of a git index → its stamp (time and size) at the last read, and its content."""
+        """Mapping from the path of a git index to a pair: its stamp (time and size) when it was last read,
+        and its content.
+        """
         self._tops: dict[str, tuple[str, Path] | None] = {}
         self._results: dict[str, tuple[tuple[int, ...], TrackedVersion]] = {}
 

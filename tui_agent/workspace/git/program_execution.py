@@ -33,9 +33,9 @@ from tui_agent.workspace.git.stat_cache import StampedReader, SteeredError, read
 MAX_ENTRIES = 200_000
 """Maximum total number of folder entries that one check reads."""
 MAX_BORROWED = 5
-"""Maximum length of a chain of object stores that borrow from each other, as in git."""
+"""Maximum length of a chain of object stores that borrow from each other, the same as git's maximum."""
 _READ_WHOLE = ("refs", "logs", "info", "rebase-merge", "rebase-apply", "sequencer")
-"""Folders in a git repository whose files git displays, or from which it reads object names."""
+"""Names of folders in a git repository. Git displays the files in these folders or reads object names from them."""
 _OWN_FOLDERS = frozenset({*_READ_WHOLE, "hooks", "objects", "modules", "worktrees", "branches", "lfs"})
 _HOOKS = "hooks"
 _WATCHER = "fsmonitor--daemon.ipc"

@@ -23,7 +23,10 @@ _GITDIR = "gitdir: "
 WORKTREE_COMMONDIR = "../.."
 """Content of `commondir` in a linked work tree's folder: the main repository's folder."""
 _ITSELF = "."
-"""Content of a `commondir` file without effect: a placeholder that the sandbox creates while a command runs."""
+"""Content with which a `commondir` file has no effect.
+
+The sandbox creates such a file as a placeholder while a command runs.
+"""
 _HEAD = re.compile(r"ref: refs/\S+|[0-9a-f]{40}")
 
 

@@ -22,8 +22,9 @@ from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
 LEFTOVER_NAME = re.compile(r"\.tui-agent-[0-9a-f]{24}\.tmp")
 _DROPPED_ATTRIBUTES = frozenset({"security.capability", "security.ima", "security.evm"})
-"""Extended attributes that are not copied, because they are valid only for the old content. Writing to the old file
-would remove them too.
+"""Names of extended attributes that are not copied to the new file.
+
+They are valid only for the old content. Writing to the old file would remove them too.
 """
 _ACL = "system.posix_acl_access"
 _UNNAMED_UNSUPPORTED = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL, errno.ENOTDIR})

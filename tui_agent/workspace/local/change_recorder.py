@@ -24,7 +24,10 @@ from tui_agent.protocol.events.files import Author, FileChanged
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 MAX_COMPARE_BYTES = 2_000_000
-"""Maximum size in bytes of old and new content together for a comparison by lines; above it, all lines are replaced."""
+"""Maximum bytes of old and new content together that are compared line by line.
+
+If there are more, the change is recorded as a replacement of all lines.
+"""
 
 
 class RecordingEnvironment(EnvironmentWrapper):

@@ -38,7 +38,10 @@ from tui_agent.workspace.sandbox.confinement import Confinement
 
 NOT_REQUESTED = Sandbox(unavailable_reason="The sandbox was not requested.")
 MARKER = "TUI_AGENT_COMMAND"
-"""Environment variable that every program started here gets, so that processes it leaves behind can be found."""
+"""Name of an environment variable that every program started here gets.
+
+The variable identifies processes that the program leaves behind.
+"""
 CHILD_ENVIRONMENT = {
     "PYTHONUTF8": "1",
     "TERM": "dumb",
@@ -53,9 +56,9 @@ CHILD_ENVIRONMENT = {
 repository, whose configuration can make git run programs.
 """
 DEFAULT_OUTPUT_COLUMNS = 80
-"""The width of program output until a client tells the width in which it shows the output."""
+"""Width of program output in columns until a client sends the width of its display."""
 OWN_PROGRAMS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
-"""Programs that tui-agent itself uses, with fallback paths. The workspace is never searched for them."""
+"""Mapping from a program that tui-agent itself uses to a fallback path. The workspace is never searched for it."""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 

@@ -23,8 +23,10 @@ MAX_ERROR_BYTES = 4_096
 
 
 AnswerReader: TypeAlias = Callable[[JsonMap, int, bytes, str], HookAnswer | str]
-"""Function that reads the output of a hook command: from the facts about the event, the exit status (0 or 2), standard
-output and standard error, it returns the answer, or an error text.
+"""Function that reads the output of a hook command and returns the hook's answer, or an error text.
+
+Its arguments are the facts about the event, the exit status (0 or 2), the standard output and the standard
+error.
 """
 
 

@@ -23,7 +23,7 @@ GITIGNORE = ".gitignore"
 IGNORE_FILES = frozenset({GITIGNORE, ".ignore", ".rgignore", ".fdignore", ".agignore", ".hgignore"})
 _REPOSITORIES = frozenset({GIT_FOLDER, ".jj"})
 CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
-"""Names of files and folders that affect which files below their folder are hidden from searches."""
+"""Names of ignore files and repository folders. They affect which of the files below their folder searches skip."""
 MAX_BYTES = 300_000
 """Maximum bytes of all ignore files in one scan. Beyond that, every file is treated as possibly re-included."""
 MAX_WORK = 500_000
@@ -31,7 +31,10 @@ MAX_WORK = 500_000
 MAX_STARS = 10
 """Maximum number of `*` in a pattern that re-includes files; a pattern with more is assumed to match everything."""
 MAX_PATTERNS = 1_000
-"""Maximum number of re-including patterns that apply in one folder; with more, every file is treated as possibly re-included."""
+"""Maximum number of re-including patterns that apply in one folder.
+
+If there are more, every file is treated as possibly re-included.
+"""
 _AMBIGUOUS = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
 """Regular expression for characters in a pattern that programs interpret differently."""
 _ANYTHING = "*"
@@ -65,7 +68,7 @@ class IgnoreFiles:
         self._folders: dict[str, _FolderRules] = {}
         self._files: dict[str, bytes] = {}
         self._bytes_left = MAX_BYTES
-        """Remaining bytes of `MAX_BYTES`; negative if a file was larger than that."""
+        """Number of bytes of ignore files that the scan may still read; negative if a file was larger than that."""
         self._work_left = MAX_WORK
 
     def is_left_out(self, name: str, *, folder: bool = False) -> bool:

@@ -16,9 +16,9 @@ from functools import cache
 from typing import TypeAlias
 
 OpenFolder: TypeAlias = Callable[[Sequence[str]], int]
-"""Function that opens a folder by its names and returns a descriptor for listing and syncing the folder.
+"""Function that opens a folder and returns a descriptor for listing and syncing the folder.
 
-Raises `OSError`.
+Its argument is the names on the folder's path. Raises `OSError`.
 """
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -32,14 +32,16 @@ PR_SET_CHILD_SUBREAPER = 36
 MAX_OPEN_FILES = 65_536
 """Maximum number of open files of a command. Without a limit, programs that close all possible descriptors are slow."""
 OOM_SCORE = 500
-"""Minimum `oom_score_adj` of commands, so that the kernel kills them before tui-agent if memory is short."""
+"""Minimum `oom_score_adj` of commands. If memory is short, the kernel then kills commands before tui-agent."""
 KILL_INTERVAL_S = 0.01
 """Seconds between two rounds of killing new processes."""
 IGNORED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
 MAX_DESCRIPTORS = 32
 """Maximum number of descriptors that tui-agent sends with one order to start a command."""
 MIN_DESCRIPTOR = 64
-"""Received descriptors are first moved to numbers from this one up, and then to the numbers that the command expects.
+"""Lowest number to which received descriptors are moved first.
+
+They are then moved to the numbers that the command expects.
 """
 _LENGTH_BYTES = 4
 

@@ -41,8 +41,9 @@ Only the content shows which of the two a file is.
 _PRIVATE_KEY_MARK = b"PRIVATE KEY"
 _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
-"""A folder is read again if it changed less than this many nanoseconds before it was read: a second change may have the
-same time.
+"""Minimum nanoseconds between a folder's last change and its reading for the reading to be reused.
+
+If less time has passed, the folder is read again: a second change may have the same time as the first.
 """
 _MAX_NAME_BYTES = 255
 """Maximum bytes of a name in a folder."""
@@ -92,14 +93,16 @@ class SecretFiles:
         self._steering = steering_names
         self._root = root.rstrip("/")
         self._longest = os.pathconf("/", "PC_PATH_MAX") - _MAX_NAME_BYTES - 2
-        """Maximum bytes of a folder's path, so that every possible file in the folder has a valid path."""
+        """Maximum bytes of a folder's path. Below a longer path, a file's path might exceed the system's limit."""
         self._secret = is_secret
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
         self._current: dict[str, _Folder] = {}
-        """`dict` of path → folder, with the folders read in the current scan."""
+        """Mapping from path to folder, for the folders read in the current scan."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
-        """Maps files with certificate endings to their stamp, and True if they contain a private key."""
+        """Mapping from a file with a certificate's ending to its stamp, and True if the file contains a
+        private key.
+        """
         self._git = GitContent()
         self._ignore = IgnoreFiles(self._root, self._control_names)
         """The ignore files as of the current scan."""

@@ -29,7 +29,7 @@ INTERRUPTIONS = (
 )
 """Errors of the SDK and of its HTTP clients that say that the sandbox is gone or cannot be reached."""
 USER = "root"
-"""The user of commands and files, because only root can create the workspace's path."""
+"""Name of the user that runs commands and owns files. Only root can create the workspace's path."""
 
 
 class E2BMachine:

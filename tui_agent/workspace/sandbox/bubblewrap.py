@@ -12,7 +12,9 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.sandbox.mounts import Mounts
 
 DESCRIPTORS = (3, 4)
-"""Descriptor numbers from which bubblewrap reads its seccomp filter and to which it writes its status."""
+"""Numbers of two descriptors: bubblewrap reads its seccomp filter from the first, and writes its status to
+the second.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +29,9 @@ class PrivateFolders:
     """Folder that is mounted at /var/tmp."""
     empty: str
     empty_file: str
-    """An empty file."""
+    """Path of an empty file."""
     unreadable_file: str
-    """A file without any permission."""
+    """Path of a file without any permission."""
 
 
 @dataclass(frozen=True, slots=True)

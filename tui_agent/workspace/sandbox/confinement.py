@@ -47,7 +47,10 @@ from tui_agent.workspace.sandbox.variables import confined_variables, with_stat_
 
 _MAX_STATUS_BYTES = 4096
 _SETTLED_S = 60.0
-"""A folder younger than this many seconds is not removed, because its owner may not have locked it yet."""
+"""Minimum age in seconds of a private folder that may be removed.
+
+The owner of a younger folder may not have locked it yet.
+"""
 _FOLDERS = ("tmp", "longer", "empty")
 _FILES = {"blank": 0o444, "shut": 0o000}
 
@@ -65,7 +68,7 @@ class ConfinedCommand:
     masked: tuple[SecretFile, ...] = ()
     """Files of the workspace that the command cannot read."""
     placeholders: tuple[str, ...] = ()
-    """Paths at which empty placeholders are, so that the command cannot create files there."""
+    """Paths of empty placeholders. They keep the command from creating files at these paths."""
     renaming_notes: Sequence[str] = ()
     """Notes on settings of other programs (e.g. `.vscode`) that appeared during the run; the list is complete when the
     run has ended.

@@ -15,7 +15,7 @@ from tui_agent.workspace.local.containment import is_within
 from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds
 
 MAX_OUTPUT_CHARS = 6_000
-"""Number of last characters of the output that are checked, because the fatal error is near the end."""
+"""Number of characters at the end of the output that are checked. The fatal error is near the end."""
 _PATH = re.compile(r"(?<![\w.~-])(~?/[^\s'\"`:;,()<>|]+)")
 _PROGRAM_PREFIX = re.compile(r"^\S*/s?bin/\S+: (?:line \d+: )?")
 """Regular expression for the program's own path at the start of its message. This path was not denied."""

@@ -13,7 +13,7 @@ from tui_agent.fast_dataclass import dataclass
 
 _MAX_FILE_BYTES = 1_000_000
 _HOOKS_PATH = re.compile(r"hookspath[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE)
-"""Regular expression for the setting `hooksPath` anywhere in a line, because a section's header may precede it.
+"""Regular expression for the setting `hooksPath` anywhere in a line: a section's header may precede it.
 
 A match in a comment does no harm.
 """
@@ -21,7 +21,10 @@ _WORKTREE = re.compile(r"^[ \t]*+worktree[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGN
 _BARE_PARTS = ("refs", "objects", "HEAD")
 """Names that together make a folder without `.git` a repository. The first missing name gets a placeholder."""
 _COMMON_DIR = "commondir"
-"""File that makes a repository use another repository for everything except `HEAD`. Git fails if it is a folder."""
+"""Name of the file that makes a repository use another repository for everything except `HEAD`.
+
+Git fails if a folder has this name.
+"""
 _BARE_PROGRAM_FILES = ("HEAD", "config", "hooks", "info")
 _COMMIT_FOLDERS = ("objects", "refs", "logs")
 _PROGRAM_FILES = tuple(

@@ -80,7 +80,7 @@ class Mounts:
     masked_as_empty: bool = False
     """True if masked files appear empty to the command; otherwise they cannot be opened."""
     replacements: Mapping[str, str] = field(default_factory=dict)
-    """Maps some of the `masked` files to files that are mounted over them."""
+    """Mapping from a masked file to the file that is mounted over it, for some of the `masked` files."""
     read_only: bool = False
     """True if this command may only read the `writable` paths."""
 
@@ -209,7 +209,9 @@ def is_private(path: str) -> bool:
 
 
 PRIVATE_NAMES = {"/tmp": "tmp", "/var/tmp": "longer"}
-"""Maps private folders that last for the session, e.g. /var/tmp, to their names in the sandbox's own folder."""
+"""Mapping from a private folder that lasts for the session, e.g. /var/tmp, to its name in the sandbox's own
+folder.
+"""
 
 
 def first_private_name(path: str) -> str:

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 _FILES = {"commondir": b".\n", "config.worktree": b""}
-"""Names in a git folder whose placeholders are files, with content that has no effect on git."""
+"""Mapping from a name in a git folder to the content of a placeholder file. The content has no effect on git."""
 _MAX_RECORD_BYTES = 100_000
 
 

@@ -35,7 +35,7 @@ DENIED_CALLS: Final = tuple(
 )
 """System calls denied with EPERM, if the architecture has them."""
 UNSUPPORTED_CALLS: Final = ("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register")
-"""System calls denied with ENOSYS, so that programs use older calls, whose arguments a filter can check."""
+"""System calls denied with ENOSYS. Programs then use older calls, and a filter can check their arguments."""
 SET_USER_ID: Final = 0o4000
 """Mode bit that makes a program run as its owner, whoever starts it."""
 _CREATES: Final = 0x400040
@@ -50,7 +50,7 @@ _MODE_ARGUMENTS: Final = {
     "mknodat": 2,
 }
 _OPENING_CALLS: Final = {"open": (1, 2), "openat": (2, 3)}
-"""Positions of the flags and of the mode among the arguments of the calls that open a file."""
+"""Mapping from a call that opens a file to the positions of the flags and of the mode among its arguments."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,15 @@ _CACHES = {
     "MPLCONFIGDIR": "matplotlib",
     "NUMBA_CACHE_DIR": "numba",
 }
-"""Variables that set the cache folders of programs that fail or are slow without a writable cache."""
+"""Mapping from a variable to the name of the cache folder that it sets.
+
+Without a writable cache, the programs that read these variables fail or are slow.
+"""
 _CACHES_IN_WORKSPACE = {"RUFF_CACHE_DIR": "ruff", "MYPY_CACHE_DIR": "mypy"}
-"""Variables that set the cache folders of programs that otherwise put their caches in the workspace."""
+"""Mapping from a variable to the name of the cache folder that it sets.
+
+Without the variable, the program would put its cache in the workspace.
+"""
 SANDBOX_VARIABLE = "TUI_AGENT_SANDBOX"
 _SETTINGS = "GIT_CONFIG_PARAMETERS"
 """Name of the variable from which git reads additional settings, each in single quotes."""

@@ -14,7 +14,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_average, format_cost, format_duration, format_number, format_tokens
 
 MIN_RATIO, MIN_WHOLE_RATIO = 1.1, 10.0
-"""The smallest ratio of two figures that is shown, and the smallest ratio that is shown without a decimal."""
+"""Minimum ratio of two figures that is shown, and minimum ratio that is shown without a decimal."""
 
 
 class Cell(NamedTuple):

@@ -102,7 +102,7 @@ MEANINGS: Final = {
     "settings": "settings are ranked below code",
     "hidden": "you hid it; press the same key to show it again",
 }
-"""The meaning of each reason that the ranking gives for a file."""
+"""Mapping from a reason that the ranking gives for a file to an explanation of the reason."""
 
 
 def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None:

@@ -86,9 +86,16 @@ class MapPage(SearchPage[MapLine | None]):
         """Number of files in the index so far; 0 if unknown."""
         self._is_built, self._is_counting = True, False
         self._files_at_request = -1
-        """Number of files in the index when the map was last requested because the index was complete."""
+        """Number of files in the index at the last request that the screen itself made; -1 before the first
+        one.
+
+        The screen requests the map again when the index is complete.
+        """
         self._texts: dict[str, tuple[str | None, str]] = {}
-        """The files that were read for the preview since the newest answer: the text, or the reason why there is none."""
+        """Mapping from a file's path to its text, or to None and the reason why the file has no text.
+
+        It contains the files read for the preview since the newest answer.
+        """
         self._settings = settings = context.state.settings
         self.choice = RepoMapOptions() if settings is None else settings.map_options
 

@@ -198,7 +198,7 @@ class MomentScreen(PlayheadScreen):
         self._notice: tuple[str, Role] = ("reading …", "t2")
         self._faults = ReplayFaults(self.header, self.say)
         self._panes_opened = False
-        """True if the side panes replace the chat, because there is no room for both."""
+        """True if the side panes replace the chat. This happens if there is no room for both."""
 
     def compose(self) -> ComposeResult:
         yield self.header

@@ -64,8 +64,9 @@ class SessionsPage(SearchPage[Line]):
         self._status = "Reading the sessions …"
         """A text that is shown while the list is empty, unless a search made it empty."""
         self._previews: dict[str, tuple[float, Preview]] = {}
-        """Mapping from session id to (time of the session's last change, preview), both as of when the preview was
-        read.
+        """Mapping from session id to a pair: the time of the session's last change, and the preview.
+
+        Both are as of the moment when the preview was read.
         """
         self._count = 0
 

@@ -169,7 +169,7 @@ def days(now: float) -> tuple[tuple[str, float], ...]:
 
 
 _OUTCOMES: Final = {"waiting": "waiting for you", "": "nothing has run yet"}
-"""Words for the outcomes of sessions that need an explanation."""
+"""Mapping from a session's outcome to words that explain it, for outcomes that need an explanation."""
 
 
 def state_of(row: Row, symbols: Symbols) -> tuple[str, Role, str]:

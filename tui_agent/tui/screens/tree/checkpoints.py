@@ -35,7 +35,7 @@ _AUTHORS: Final[dict[str, str]] = {
     "human": "you, between the agent's changes",
 }
 _SHORT_AUTHORS: Final[dict[str, str]] = {"human": "you"}
-"""Names of authors in the list that differ from the names in the log."""
+"""Mapping from an author's name in the log to the name in the list, for names that differ."""
 EMPTY = "No checkpoints yet. The first one is made before the first change to a file."
 
 
