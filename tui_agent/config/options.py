@@ -33,10 +33,9 @@ class SessionOptions:
     continue_latest: bool = False
     """True to open the newest session of this workspace, or a new session if there is none."""
     carry_from: str | None = None
-    """Session whose turns are summarised at the start of this session: its id, the start of its id, or
-    `latest`.
+    """Session whose turns are summarised at the start of this one: its id, the start of its id, or `latest`.
 
-    None to start without such a summary.
+    None to start without a summary.
     """
     context_mode: str | None = None
     repo_map: str | None = None
@@ -81,7 +80,7 @@ class SessionOptions:
     ignore_project: bool = False
     """True to ignore project files that the user has not decided about, without asking the user."""
     mcp_servers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """MCP servers of the client: the name of each, and its settings as a JSON object like those in `.mcp.json`."""
+    """Pairs of name and settings of the client's MCP servers. The settings are a JSON object as in `.mcp.json`."""
     engine_socket: Path | None = None
     """The Unix socket of a server that has the engines of all sessions. If None, a session starts an engine itself."""
     cwd_given: bool = False

@@ -12,7 +12,7 @@ from tui_agent.errors import ConfigError
 from tui_agent.units import format_bytes
 
 MAX_BYTES = 1 << 20
-"""Size limit of a configuration file."""
+"""Maximum bytes of a configuration file."""
 
 
 def read_small(path: Path) -> str | None:

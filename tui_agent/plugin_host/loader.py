@@ -74,7 +74,7 @@ class _Attempt:
     files: str
     outcome: Outcome[_Registration]
     replaced_modules: Mapping[str, ModuleType]
-    """The modules of the version that was loaded before."""
+    """Mapping from name to module, for the modules of the version that was loaded before."""
 
 
 class PluginHost:

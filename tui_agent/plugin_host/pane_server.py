@@ -26,7 +26,7 @@ from tui_agent.plugin_host.pane_messages import (
 )
 
 IMPORT_LIMIT_S: Final = 5.0
-"""Seconds of processor time for the import of `folds.py`."""
+"""Maximum seconds of processor time for the import of `folds.py`."""
 SLICE_S: Final = 0.1
 """Seconds between two `PaneProgress` messages."""
 

@@ -102,8 +102,8 @@ class ToolContext:
     may_connect: Callable[[str], bool]
     """Function that returns True if the policy does not deny connecting to a host or address.
 
-    It is used for hosts to which an allowed call leads. An address of this machine or of a private network needs a rule
-    that allows it.
+    Tools call it for the hosts and addresses to which an allowed call leads. An address of this machine or of
+    a private network needs a rule that allows it.
     """
     ask: AskUser | None = None
     jobs: Jobs | None = None

@@ -49,7 +49,7 @@ Spawn = Callable[[SessionOptions], "AppSession"]
 
 NOTICE_S = 8.0
 BACKGROUND_S = 2.0
-"""Seconds in which the terminal may report its background; a later report does not change the theme."""
+"""Maximum seconds to wait for the terminal's background colour. A later report does not change the theme."""
 KEY_S = 0.04
 """Seconds after a key press during which changes are painted at once."""
 BURST_S = 0.01
@@ -352,7 +352,7 @@ class SessionApp(Frame, inherit_bindings=False):
     spawn: Spawn | None = None
     """Function that opens a session; if None, a new engine process is started."""
     outside: "Ask | None" = None
-    """Function that runs `tui-agent` itself; if None, a child process is started."""
+    """Function that runs commands of `tui-agent`; None to run each command in a child process."""
     waiting_intents: list[Intent | Prompt.Submitted]
     """Actions and messages that wait until a session is open."""
 

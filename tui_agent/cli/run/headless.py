@@ -14,7 +14,7 @@ from tui_agent.session.headless_turn import Outcome
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 MAX_BLOCKED_S: Final = 5.0
-"""Seconds that the event loop may be blocked once the process was asked to stop."""
+"""Maximum seconds that the event loop may be blocked after the process was asked to stop."""
 _HEARTBEAT_S: Final = 0.5
 _BLOCKED: Final = b"tui-agent: Stopped in the middle of a long computation. The session is saved.\n"
 

@@ -9,7 +9,7 @@ from tui_agent.protocol.base import FrozenModel, JsonMap, Payload
 MCP_OWNER = "mcp:"
 """Prefix of the field `plugin` in events of an MCP server; the server's name follows."""
 RESOURCES = "resource:"
-"""Prefix of a contribution of an MCP server that offers resources. The server's name follows."""
+"""Prefix of a contribution which says that an MCP server offers resources. The server's name follows."""
 NEEDS_LOGIN = "Needs login: "
 """Start of the message of an MCP server that needs a login. The login command follows."""
 

@@ -30,7 +30,10 @@ class Pump:
     """
 
     report_error: Callable[[str, Exception], None] | None = None
-    """Called with the name of the failed part and its error. If None, the error is raised and ends the pump."""
+    """Function that reports the error of a part, given the part's name and the error.
+
+    If None, the error is raised and ends the pump.
+    """
 
     def __init__(
         self,

@@ -124,9 +124,7 @@ class Picker(ChoiceSheet[str | None]):
         self._crowded = False
         """True if most rows have too little room for a description beside the text on the right."""
         self._marks: re.Pattern[str] | None = None
-        """Pattern of the words to underline in rows, i.e. the words of the typed text; None if nothing is
-        underlined.
-        """
+        """Pattern of the words to underline in rows: the words of the typed text; None to underline nothing."""
         self.title_text = title
         self.items = list(items)
         self.field = Field()

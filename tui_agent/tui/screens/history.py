@@ -44,7 +44,7 @@ class HistoryScreen(LinesScreen):
         self._app, self._title, self._messages = app, title, messages
         self._viewer: Viewer | None = None
         self._starts: list[int] = []
-        """The first row of each shown message."""
+        """For each shown message, the index of the message's first row."""
 
     def on_mount(self) -> None:
         self.call_after_refresh(self.show)

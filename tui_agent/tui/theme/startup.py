@@ -121,7 +121,7 @@ def may_blink(motion: str, environ: Mapping[str, str]) -> bool:
 
 
 def colour_mode(environ: Mapping[str, str]) -> ColourMode:
-    """Return the colour mode: "none" if NO_COLOR is set, "16" if the terminal has no more colours, otherwise "full"."""
+    """Return the colour mode: "none" if NO_COLOR is set, "16" if the terminal has only 16 colours, otherwise "full"."""
     if environ.get("NO_COLOR"):
         return "none"
     wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")

@@ -35,7 +35,7 @@ from tui_agent.units import NO_LINES, format_duration, format_elapsed, format_li
 
 QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep"})
 QUICK_S: Final = 0.15
-"""Age in seconds below which a running read-only call has no row."""
+"""Maximum age in seconds of a running read-only call that has no row yet."""
 COUNTS_AT: Final = 22
 """Width in cells to which a target is padded if the numbers of changed lines come after it."""
 TIME_CELLS: Final = 6

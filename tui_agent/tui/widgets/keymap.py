@@ -154,7 +154,7 @@ class KeyScreen(KeyActions):
     """Mixin for screens: runs the action of each key, and passes keys without an action to `type_key`."""
 
     takes_every_key: ClassVar[bool] = False
-    """True if the screen gets the keys of the app too."""
+    """True if the screen also gets the keys that otherwise run the app's own actions."""
 
     def on_key(self, event: Key) -> None:
         if claims_key(cast("Screen[Any]", self), event) and not self.run_key(event.key):

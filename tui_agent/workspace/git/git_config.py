@@ -97,7 +97,7 @@ attr bitmappseudomerge browser bundle completion credentialcache credentialstore
 gitcvs gitweb guitool help history hook imap include includeif instaweb lsrefs mailmap man pretty promisor protocol
 reftable remotes replay revert safe sequence showbranch sideband ssh trace2 trailer uploadarchive uploadpackfilter web
 """
-"""Sections that git reads but that have no key in the list of harmless keys."""
+"""Names of sections that git reads although none of their keys is in the list of harmless keys."""
 
 OPEN_SECTIONS = frozenset({"advice", "color", "column", "gui"})
 """Sections of a git configuration in which every setting is harmless."""

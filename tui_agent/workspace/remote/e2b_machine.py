@@ -27,7 +27,7 @@ INTERRUPTIONS = (
     "ProtocolError",
     "OSError",
 )
-"""Errors of the SDK and of its HTTP clients that say that the sandbox is gone or cannot be reached."""
+"""Exceptions of the SDK and of its HTTP clients for a sandbox that is gone or cannot be reached."""
 USER = "root"
 """Name of the user that runs commands and owns files. Only root can create the workspace's path."""
 

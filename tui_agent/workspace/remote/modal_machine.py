@@ -24,7 +24,7 @@ INTERRUPTIONS = (
     "ServiceError",
     "TimeoutError",
 )
-"""Errors of the SDK that say that the sandbox is gone or cannot be reached."""
+"""Exceptions of the SDK for a sandbox that is gone or cannot be reached."""
 
 
 class ModalMachine:

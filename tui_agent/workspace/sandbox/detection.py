@@ -40,7 +40,7 @@ class SandboxSupport:
     machine: bubblewrap.Machine | None = None
     filter: bytes | None = None
     landlock_abi: int = 0
-    """Version (ABI) of Landlock in the kernel; 0 if it has none."""
+    """Version (ABI) of Landlock in the kernel; 0 if the kernel has no Landlock."""
 
 
 @cache

@@ -21,7 +21,7 @@ MAX_ENTRIES = 2_000
 """Maximum number of entries of a folder that are checked; a folder with more is not made writable."""
 _NEVER = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
-"""Mode of a new file before the umask, the same as if the command had created it."""
+"""Mode of a new file before the umask, the same as for a file that the command itself creates."""
 _LONG_AGO = (0, 0)
 """Time given to files created by this module: so long ago that no program considers them newer than its own files."""
 

@@ -25,7 +25,7 @@ ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
 SCOPES = 3
 """Landlock scopes: no connections to outside abstract sockets, and no signals to outside processes."""
 _SIGPIPE, _SIGXFSZ = 13, 25
-"""Signals that Python ignores. A program that it executes would ignore them too."""
+"""Signals that Python ignores. A program that Python executes would ignore these signals too."""
 
 
 def supported_rights(abi: int) -> int:

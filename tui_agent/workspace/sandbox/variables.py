@@ -12,7 +12,10 @@ _SERVICE_VARIABLES = frozenset(
     TMUX_PANE STY NVIM NVIM_LISTEN_ADDRESS KITTY_LISTEN_ON WEZTERM_UNIX_SOCKET VSCODE_IPC_HOOK VSCODE_IPC_HOOK_CLI
     VSCODE_GIT_IPC_HANDLE VSCODE_GIT_ASKPASS_MAIN SYSTEMD_EXEC_PID NOTIFY_SOCKET LISTEN_FDS LISTEN_PID INVOCATION_ID""".split()  # noqa: SIM905 - read as a list of words
 )
-"""Names of variables with the address of a service of the user. Such a service acts for any program that connects."""
+"""Names of variables that hold the address of one of the user's services.
+
+Such a service acts for any program that connects to it.
+"""
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 _CACHES = {
     "GOCACHE": "go-build",

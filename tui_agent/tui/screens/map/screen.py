@@ -86,8 +86,7 @@ class MapPage(SearchPage[MapLine | None]):
         """Number of files in the index so far; 0 if unknown."""
         self._is_built, self._is_counting = True, False
         self._files_at_request = -1
-        """Number of files in the index at the last request that the screen itself made; -1 before the first
-        one.
+        """Number of files in the index when the map was last requested automatically; -1 before that.
 
         The screen requests the map again when the index is complete.
         """

@@ -47,9 +47,11 @@ class ReplayHost:
     ask: Ask
     opens: str
     revert: "Callable[[int, Callable[[], object]], None] | None" = None
-    """Reverts the open session to an event, and calls the given function when the replay must close."""
+    """Function that reverts the open session to an event. It calls the given function when the replay must close."""
     fork: StartFork | None = None
-    """Creates a fork at an event and opens it. If None, the replay creates the fork and shows the fork's id."""
+    """Function that creates a fork at an event and opens it. If None, the replay creates the fork and shows
+    the fork's id.
+    """
     what_if: StartFork | None = None
     leave: Callable[[], None] | None = None
-    """Closes the replay. If None, the screen below the replay is shown again."""
+    """Function that closes the replay. If None, the screen below the replay is shown again."""

@@ -62,7 +62,7 @@ class SessionsPage(SearchPage[Line]):
         self._hits_for = ""
         self.search_field = self.top.field
         self._status = "Reading the sessions …"
-        """A text that is shown while the list is empty, unless a search made it empty."""
+        """Text that is shown in the list if there are no sessions, or if they are not loaded yet."""
         self._previews: dict[str, tuple[float, Preview]] = {}
         """Mapping from session id to a pair: the time of the session's last change, and the preview.
 

@@ -88,7 +88,7 @@ class Node:
     result: Result
     is_message: bool = False
     repeated: str = ""
-    """The text of the message before the branch. It is shown in place of a message that has no text of its own."""
+    """Text of the message before the branch. It is shown if the node's own message has no text."""
 
     @property
     def key(self) -> tuple[str, int, bool]:
