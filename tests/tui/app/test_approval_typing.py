@@ -9,6 +9,7 @@ from tests.tui.app.test_approvals import ask, request
 from tui_agent.protocol.commands import DecidePermission, Steer
 from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.tui.modals.approval import Approval
+from tui_agent.tui.modals.confirm import QuitQuestion
 from tui_agent.tui.terminal.keyboard import TypingBurst
 
 
@@ -117,3 +118,17 @@ async def test_keys_of_one_read_go_to_the_reason_while_it_is_typed() -> None:
             driven.app.post_message(events.Key(key, key))
         await driven.until(lambda: modal.reason.text == "why")
         assert driven.app.prompt.editor.text == ""
+
+
+async def test_keys_of_one_read_neither_answer_nor_send_under_a_question_that_the_user_opened() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        question = QuitQuestion(lambda: driven.app.looks, "A background job is running.")
+        driven.app.push_screen(question)
+        await driven.pilot.pause()
+        question.end_grace_period()
+        driven.app.post_message(TypingBurst())
+        for key in ("l", "s", "enter"):
+            driven.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await driven.settle()
+        assert driven.app.screen is question
+        assert (driven.app.prompt.editor.text, driven.session.submitted) == ("", [])

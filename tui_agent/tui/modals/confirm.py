@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
 
+from textual import events
 from textual.strip import Strip
 
 from tui_agent.protocol.unicode_text import format_count
@@ -74,6 +75,10 @@ class Confirm(Sheet[bool]):
 
     def close(self) -> None:
         self.dismiss(False)
+
+    def expect_text(self, give: Callable[[events.Key], object]) -> None:
+        """Ignore a text that arrives in one read. The user opened this question, so the text is not for the prompt."""
+        super().expect_text(lambda key: None)
 
     def run_intent(self, intent: str) -> None:
         if intent in ("yes", "no"):
