@@ -21,7 +21,7 @@ MAX_TIMEOUT, MAX_COMMAND = 3600, 10_000
 MAX_SHOWN_FAILURES, PASSED_LINES = 3, 5
 MAX_OUTPUT_ENDS = 3
 MAX_COMPLETE_CHARS = 2_500
-"""Maximum size of the output of failed tests that the model gets completely, in characters."""
+"""Maximum characters of the failed tests' output that the model gets uncut."""
 CRASH_HEAD_CHARS, CRASH_TAIL_CHARS = 2_000, 4_000
 _FOLDER = re.compile(r"cd\s+((?:[^\s;&|<>'\"]|'[^']*'|\"[^\"]*\")+)\s*&&\s*(?=\S)")
 _OUTPUT_END = re.compile(r"(?:2>&1|\|[ \t]*(?:tail|head)(?:[ \t]+-(?:[nc][ \t]*|-lines=|-bytes=)?\d+)?)$")

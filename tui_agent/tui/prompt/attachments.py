@@ -21,7 +21,7 @@ FOLD_BYTES: Final = 2048
 CHIP: Final = re.compile(r"\[(?:pasted [\d,]+ (?:lines?|characters)|image [^\[\]\n]+?)(?: #\d+)?\]")
 MAX_PATHS_LENGTH: Final = 4_096
 MAX_PATHS: Final = 20
-"""Maximum number of paths in a pasted text that becomes mentions."""
+"""Maximum number of paths in a pasted text that become mentions; if there are more, none becomes a mention."""
 MEDIA: Final = {
     ".png": "image/png",
     ".jpg": "image/jpeg",

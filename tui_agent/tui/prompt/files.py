@@ -175,7 +175,10 @@ class Symbol(NamedTuple):
 
 
 FindSymbols: TypeAlias = Callable[[Path, str], Awaitable[Sequence[Symbol]]]
-"""A function that returns the symbols in a folder whose names contain a query, the likeliest first."""
+"""A function that takes a folder and a query.
+
+It returns the symbols in the folder whose names contain the query, the likeliest first.
+"""
 
 
 class Symbols:

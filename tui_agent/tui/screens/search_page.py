@@ -31,7 +31,7 @@ class SearchHead(PageHead):
         self.status = ""
         """A text that is shown in place of the hint or, next to typed text, at the right edge of the field."""
         self.label = ""
-        """The name of the typed value if the field is used for more than the search, such as `new name`."""
+        """Name of the typed value, such as `new name`, if the field is not only used for the search."""
 
     def draw(self, width: int, height: int) -> list[Strip]:
         title = row(width, [("    ", self.style()), *self.title], self.right, fill=self.style())

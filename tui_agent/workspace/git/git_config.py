@@ -136,13 +136,13 @@ _VALUES = {
     "submodule.recurse": _OFF,
     "tag.sort": _SORT,
 }
-"""Mapping from a git setting that is harmless only with some values to a pattern of these values."""
+"""Mapping from a git setting to a pattern of its harmless values. With any other value, the setting may do harm."""
 VALUES: Mapping[str, re.Pattern[str]] = {key: re.compile(value) for key, value in _VALUES.items()}
 VALUES_OF_SECTIONS: Mapping[str, re.Pattern[str]] = {
     "fsck": re.compile("error|warn|ignore"),
     "pager": re.compile(_SWITCH),
 }
-"""Mapping from a section to a pattern of the values with which every setting in the section is harmless."""
+"""Mapping from a section to a pattern of harmless values, which applies to every setting in the section."""
 
 
 def _parse_listed() -> Mapping[str, frozenset[str]]:

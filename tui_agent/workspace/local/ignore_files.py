@@ -23,7 +23,7 @@ GITIGNORE = ".gitignore"
 IGNORE_FILES = frozenset({GITIGNORE, ".ignore", ".rgignore", ".fdignore", ".agignore", ".hgignore"})
 _REPOSITORIES = frozenset({GIT_FOLDER, ".jj"})
 CONTROL_NAMES = IGNORE_FILES | _REPOSITORIES
-"""Names of ignore files and repository folders. They affect which of the files below their folder searches skip."""
+"""Names of ignore files and repository folders. Such a file or folder affects which files a search skips."""
 MAX_BYTES = 300_000
 """Maximum bytes of all ignore files in one scan. Beyond that, every file is treated as possibly re-included."""
 MAX_WORK = 500_000
@@ -36,7 +36,7 @@ MAX_PATTERNS = 1_000
 If there are more, every file is treated as possibly re-included.
 """
 _AMBIGUOUS = re.compile(r"[\\\[\]{}]|[^/]\*\*|\*\*[^/]")
-"""Regular expression for characters in a pattern that programs interpret differently."""
+"""Regular expression for characters in a pattern that have different meanings in different programs."""
 _ANYTHING = "*"
 _BYTE_ORDER_MARK = "\ufeff"
 

@@ -25,7 +25,7 @@ from tui_agent.workspace.local.containment import FILE_FLAGS, Containment, path_
 from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
 MAX_DIGEST_BYTES = 1_000_000_000
-"""Maximum bytes of a file that can be replaced or removed here. The file's digest is computed before the change."""
+"""Maximum bytes of a file that can be replaced or removed here. First, a digest of the whole file is computed."""
 _CHUNK = 1 << 20
 
 

@@ -41,9 +41,9 @@ Only the content shows which of the two a file is.
 _PRIVATE_KEY_MARK = b"PRIVATE KEY"
 _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
-"""Minimum nanoseconds between a folder's last change and its reading for the reading to be reused.
+"""Minimum age in nanoseconds of a folder's last change for the folder's listing to be reused.
 
-If less time has passed, the folder is read again: a second change may have the same time as the first.
+If the change is younger, the folder is read again: another change may have the same time.
 """
 _MAX_NAME_BYTES = 255
 """Maximum bytes of a name in a folder."""
@@ -56,7 +56,7 @@ class _Folder:
     stamp: tuple[int, int]
     folders: tuple[str, ...]
     files: tuple[str, ...]
-    """Secret names; the name of a folder ends with a slash."""
+    """Names of secret files and folders; the name of a folder ends with a slash."""
     links: frozenset[str]
     """The subset of `files` that are symbolic links."""
     settled: bool

@@ -52,7 +52,7 @@ class Command:
     errors: int | None = None
     max_written: int | None = None
     descriptors: Mapping[int, int] = field(default_factory=dict)
-    """Mapping from a number that the program expects to our descriptor, for the program's additional descriptors."""
+    """Mapping from a descriptor's number in the program to our descriptor, for additional descriptors."""
     is_wrapper: bool = False
     """True if the program only runs another program and ends with it. SIGTERM is then sent to the other program."""
     cleanup: tuple[str, ...] = ()

@@ -70,8 +70,9 @@ class ConfinedCommand:
     placeholders: tuple[str, ...] = ()
     """Paths of empty placeholders. They keep the command from creating files at these paths."""
     renaming_notes: Sequence[str] = ()
-    """Notes on settings of other programs (e.g. `.vscode`) that appeared during the run; the list is complete when the
-    run has ended.
+    """Notes on renamed files: settings of other programs, e.g. `.vscode`, that the command created.
+
+    The list is complete when the run has ended.
     """
     cleanup: tuple[str, ...] = ()
     """The command that removes the placeholders if this process is killed."""

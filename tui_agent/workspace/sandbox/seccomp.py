@@ -50,7 +50,7 @@ _MODE_ARGUMENTS: Final = {
     "mknodat": 2,
 }
 _OPENING_CALLS: Final = {"open": (1, 2), "openat": (2, 3)}
-"""Mapping from a call that opens a file to the positions of the flags and of the mode among its arguments."""
+"""Mapping from system call to the positions of flags and mode in its arguments, for calls that open a file."""
 
 
 @dataclass(frozen=True, slots=True)
