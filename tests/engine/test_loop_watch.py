@@ -1,14 +1,24 @@
 """Code of a plugin that blocks the event loop fails its own call by name, and the turn goes on."""
 
+import asyncio
+import os
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 
+from tests.engine.harness import HeldTool, call, running, say
 from tests.engine.test_broken_plugins import BrokenTool, expect_named
 from tui_agent.engine.loop_watch import watch_event_loop
+from tui_agent.engine.plugin_guard import EventLoopBlocked
+from tui_agent.plugin_host.modules import import_from, unload_modules
+from tui_agent.ports.session import STOP_SIGNAL
+from tui_agent.protocol.commands import SubmitPrompt
 
 
 def loop_without_await() -> BaseException:
@@ -28,6 +38,36 @@ async def test_a_tool_that_blocks_the_event_loop_is_interrupted_and_named(
     with watch_event_loop(limit_s=0.5):
         await expect_named(tmp_path, BrokenTool(where, block), f"`{where}`", "blocked the session")
     assert time.monotonic() - started < 20
+
+
+async def test_the_user_stops_it_at_once(tmp_path: Path) -> None:
+    stop = threading.Timer(0.5, os.kill, (os.getpid(), STOP_SIGNAL))
+    stop.start()
+    with watch_event_loop(limit_s=60), anyio.fail_after(50):
+        await expect_named(tmp_path, BrokenTool("run", loop_without_await), "`run`", "until you stopped it")
+
+
+async def test_a_request_to_stop_ends_nothing_that_answers(tmp_path: Path) -> None:
+    tool = HeldTool()
+    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [tool]) as bench:
+        with watch_event_loop(limit_s=60):
+            bench.submit(SubmitPrompt(text="go"))
+            await tool.started.wait()
+            os.kill(os.getpid(), STOP_SIGNAL)
+            await anyio.lowlevel.checkpoint()
+            tool.go.set()
+            await bench.until("turn.finished")
+        (end,) = bench.results()
+    assert end.status == "ok"
+
+
+async def test_a_task_that_a_plugin_started_is_interrupted(tmp_path: Path) -> None:
+    source = tmp_path / "spawner.py"
+    source.write_text("async def block():\n    while True:\n        pass\n", encoding="utf-8")
+    spawner = import_from("spawner", source)
+    with watch_event_loop(limit_s=0.3), pytest.raises(EventLoopBlocked), anyio.fail_after(50):
+        await asyncio.get_running_loop().create_task(spawner.block())
+    unload_modules("spawner")
 
 
 async def test_the_engines_own_code_is_not_interrupted() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.engine.harness import Bench, EchoTool, Words, running, say
 from tui_agent.config.command_files import CommandFile, load_command_files
 from tui_agent.config.project_files import read_project_files
+from tui_agent.engine import slash_commands
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.servers import McpServers
@@ -18,7 +19,7 @@ from tui_agent.plugin_host.offers import OfferedSlashCommand
 from tui_agent.ports.command import CommandAnswer, SlashCommand
 from tui_agent.ports.policy import Decision
 from tui_agent.ports.tool import ToolContext, ToolResult
-from tui_agent.protocol.commands import RunCommand, SubmitPrompt
+from tui_agent.protocol.commands import Interrupt, RunCommand, SubmitPrompt
 from tui_agent.protocol.display import TextBlock
 from tui_agent.protocol.events.command import CommandRan, OfferedCommand
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
@@ -94,6 +95,38 @@ async def test_one_that_fails_is_named_and_the_session_goes_on(
         )
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
+
+
+async def test_one_that_hangs_is_shown_and_stopped_by_the_user(tmp_path: Path) -> None:
+    async def standup(arguments: str, state: SessionStateView) -> str:
+        await anyio.sleep_forever()
+        return ""
+
+    async with running(tmp_path, [say("Here.")], commands={"standup": plugin_command(standup)}) as bench:
+        bench.submit(RunCommand(name="standup", arguments="Monday"))
+        await bench.until_so(lambda: bench.recorder.state.running_command)
+        state = bench.recorder.state
+        assert state.running_command == "/standup" and state.is_busy
+        bench.submit(Interrupt())
+        await bench.until("command.rejected")
+        (rejected,) = bench.of(CommandRejected)
+        assert rejected.reason == "You stopped /standup Monday." and not bench.recorder.state.is_busy
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+
+
+async def test_one_that_takes_too_long_is_stopped_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def standup(arguments: str, state: SessionStateView) -> str:
+        await anyio.sleep_forever()
+        return ""
+
+    monkeypatch.setattr(slash_commands, "COMMAND_LIMIT_S", 0.01)
+    async with running(tmp_path, [], commands={"standup": plugin_command(standup)}) as bench:
+        await run(bench, until="command.rejected")
+        (rejected,) = bench.of(CommandRejected)
+    assert rejected.reason == "The command /standup (plugin mine) failed: it took longer than 0.01 s"
 
 
 async def test_an_unknown_one_is_refused_with_the_nearest_name(tmp_path: Path) -> None:

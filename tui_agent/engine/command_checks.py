@@ -14,7 +14,7 @@ from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol import commands
 from tui_agent.protocol.base import AgentId, Payload
 from tui_agent.protocol.commands import Command
-from tui_agent.protocol.events.session import SessionEnded
+from tui_agent.protocol.events.session import NOTHING_RUNS, SessionEnded
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
 
 
@@ -88,7 +88,7 @@ def check_command(
         case commands.SubmitPrompt() | commands.Steer() | commands.Queue() | commands.WriteGuide():
             return _turn_limit_refusal(state, running and state.shell is None)
         case commands.Interrupt() | commands.Pause() if not running:
-            return Refusal("Nothing is running.")
+            return Refusal(NOTHING_RUNS)
         case commands.Interrupt(scope="agent", agent=agent) if not _has_delegate(state, agent):
             return Refusal("This subtask has ended.")
         case commands.DecidePermission(request_id=request_id) if request_id not in decisions:

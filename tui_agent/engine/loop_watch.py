@@ -1,7 +1,9 @@
 """Interruption of a plugin's code that blocks the event loop: a loop without `await`, or a call that only sleeps.
 
-Invariant: only code inside a plugin guard is interrupted, and the guard's error names the plugin. The engine's own code
-is never interrupted. Without a main thread (an event loop in another thread) nothing is watched.
+It is interrupted after `BLOCK_LIMIT_S`, or at once if the user stops the turn (`STOP_SIGNAL`).
+
+Invariant: only code of a plugin is interrupted. Inside a plugin guard, the guard's error names the plugin. The engine's
+own code is never interrupted. Without a main thread (an event loop in another thread) nothing is watched.
 """
 
 import asyncio
@@ -10,33 +12,31 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from queue import Empty, SimpleQueue
 from types import FrameType
 
-from tui_agent.engine.plugin_guard import EventLoopBlocked
-from tui_agent.engine.plugin_wrappers import GuardedAgent
+from tui_agent.engine.plugin_guard import EventLoopBlocked, is_guarded
+from tui_agent.plugin_host.modules import NAMESPACE
+from tui_agent.ports.session import STOP_SIGNAL
 
 BLOCK_LIMIT_S = 10.0
 """Seconds that a plugin's code may block the event loop."""
 CHECKS = 10
 """Checks of the event loop in that time."""
-SIGNAL = signal.SIGURG
-"""A signal that is ignored by default, so that a late one does no harm."""
-_GUARDS = {
-    "tui_agent.engine.plugin_guard": (
-        "target",
-        "effects",
-        "settle_arguments",
-        "predict_failure",
-        "preview",
-        "run",
-    ),
-    "tui_agent.engine.plugin_wrappers": ("contribute", "_wrap", "_notify", GuardedAgent.step.__name__),
-    "tui_agent.engine.slash_commands": ("run", "complete"),
-    "tui_agent.wiring.hooks": ("ask_plugin_function", "notify"),
-}
-"""The functions that call plugins inside a plugin guard, by module."""
-_ENGINE_CALLS = "tui_agent.engine.plugin_wrappers", "call_and_keep"
-"""The function through which a middleware calls the engine."""
+STOP_GRACE_S = 0.2
+"""Seconds in which the event loop must answer after the user stopped the turn."""
+_CALLERS = frozenset(
+    f"tui_agent.{name}"
+    for name in (
+        "engine.plugin_guard",
+        "engine.plugin_wrappers",
+        "engine.slash_commands",
+        "plugin_functions",
+        "plugin_host.offers",
+        "wiring.hooks",
+    )
+)
+"""The modules that call plugins inside a plugin guard."""
 
 
 @contextmanager
@@ -45,48 +45,68 @@ def watch_event_loop(limit_s: float = BLOCK_LIMIT_S) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    signal.signal(SIGNAL, _interrupt_plugin)
-    stopped = threading.Event()
-    options = (asyncio.get_running_loop(), stopped, limit_s / CHECKS)
-    thread = threading.Thread(target=_watch, args=options, name="loop watch", daemon=True)
+    watch = _LoopWatch(asyncio.get_running_loop(), limit_s / CHECKS)
+    before = signal.signal(STOP_SIGNAL, watch.handle_signal)
+    thread = threading.Thread(target=watch.run, name="loop watch", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        stopped.set()
+        watch.requests.put("end")
         thread.join()
+        signal.signal(STOP_SIGNAL, before)
 
 
-def _watch(loop: asyncio.AbstractEventLoop, stopped: threading.Event, interval_s: float) -> None:
-    """Interrupt the main thread if the loop answers none of `CHECKS` checks. An idle loop is never woken."""
-    answered = threading.Event()
-    answered.set()
-    missed = 0
-    # Checks are counted instead of seconds, because a stopped process must not count as blocked.
-    while not stopped.wait(interval_s):
-        if answered.is_set():
-            missed = 0
-            if _runs_plugin(sys._current_frames().get(threading.main_thread().ident or 0)):
-                answered.clear()
-                loop.call_soon_threadsafe(answered.set)
-            continue
-        missed += 1
-        if missed >= CHECKS:
-            signal.pthread_kill(threading.main_thread().ident or 0, SIGNAL)
+class _LoopWatch:
+    """Checks the event loop from another thread, and interrupts the main thread by a signal."""
 
+    def __init__(self, loop: asyncio.AbstractEventLoop, interval_s: float) -> None:
+        self._loop = loop
+        self._interval_s = interval_s
+        self._reason: EventLoopBlocked | None = None
+        """The error that the next signal raises; None if the next signal is the user's."""
+        self.requests: SimpleQueue[str] = SimpleQueue()  # its `put` is safe in a signal handler
+        """`stop` if the user stopped the turn, and `end` at the end of the watch."""
 
-def _interrupt_plugin(number: int, frame: FrameType | None) -> None:
-    if _runs_plugin(frame):
-        raise EventLoopBlocked
+    def run(self) -> None:
+        """Interrupt the main thread if the loop answers none of `CHECKS` checks. An idle loop is never woken."""
+        answered, missed, reason = threading.Event(), 0, EventLoopBlocked.TOO_LONG
+        answered.set()
+        # Checks are counted instead of seconds, because a stopped process must not count as blocked.
+        while (request := self._next_request()) != "end":
+            if answered.is_set():
+                missed, reason = 0, EventLoopBlocked.TOO_LONG
+                if self._runs_plugin(sys._current_frames().get(threading.main_thread().ident or 0)):
+                    answered.clear()
+                    self._loop.call_soon_threadsafe(answered.set)
+            else:
+                missed += 1
+            if request == "stop" and not answered.wait(STOP_GRACE_S):
+                missed, reason = CHECKS, EventLoopBlocked.STOPPED
+            if missed >= CHECKS:
+                self._reason = EventLoopBlocked(reason)
+                signal.pthread_kill(threading.main_thread().ident or 0, STOP_SIGNAL)
 
+    def _next_request(self) -> str:
+        try:
+            return self.requests.get(timeout=self._interval_s)
+        except Empty:
+            return ""
 
-def _runs_plugin(frame: FrameType | None) -> bool:
-    """Return True if the code of a plugin runs in `frame`."""
-    while frame is not None:
-        module, function = frame.f_globals.get("__name__", ""), frame.f_code.co_name
-        if (module, function) == _ENGINE_CALLS:
-            return False
-        if function in _GUARDS.get(module, ()):
-            return True
-        frame = frame.f_back
-    return False
+    def handle_signal(self, number: int, frame: FrameType | None) -> None:
+        """Interrupt the plugin's code that runs in `frame`, or pass the user's request on to the watching thread."""
+        reason, self._reason = self._reason, None
+        if reason is None:
+            self.requests.put("stop")
+        elif self._runs_plugin(frame):
+            raise reason
+
+    def _runs_plugin(self, frame: FrameType | None) -> bool:
+        """Return True if `frame` is code of a plugin: called inside a guard, or in a task that the plugin started."""
+        is_plugin = False
+        while frame is not None and (module := frame.f_globals.get("__name__", "")) != "asyncio.events":
+            if module.startswith("tui_agent."):
+                return module in _CALLERS and is_guarded(self._loop)
+            is_plugin = is_plugin or module.startswith(f"{NAMESPACE}.")
+            frame = frame.f_back
+        return is_plugin

@@ -45,24 +45,27 @@ ENGINE_KINDS = tuple(
 """Prefixes of the kinds of events that only the engine may record. A tool may record all other kinds."""
 MAX_PLUGIN_EVENT = 64 * 1024
 """Maximum bytes of the data of a `plugin.event` as JSON."""
+_guarded_tasks: set[asyncio.Task[object] | None] = set()
+"""The tasks that are inside a plugin guard; None for a function that the event loop calls without a task."""
 _EFFECTS = (ReadEffect, WriteEffect, NetworkEffect, RunEffect, InternalEffect, McpCallEffect)
 
 
 class EventLoopBlocked(BaseException):
     """Raised in a plugin's code that blocks the event loop. A `BaseException`, so that `except Exception` ignores it."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "it blocked the session for too long; use `await`, or a function that is not `async`"
-        )
+    TOO_LONG = "it blocked the session for too long; use `await`, or a function that is not `async`"
+    STOPPED = "it blocked the session until you stopped it; use `await`, or a function that is not `async`"
 
 
 @contextmanager
 def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
     """Turn any error in the `with` block into `error_type`, with a message that begins with `label`.
 
-    Errors of tui-agent other than `PluginError`, and a cancellation by the engine, are not changed.
+    The task counts as guarded meanwhile (see `is_guarded`). Errors of tui-agent other than `PluginError`, and a cancellation by the engine, are not changed.
     """
+    task = _current_task()
+    is_outermost = task not in _guarded_tasks
+    _guarded_tasks.add(task)
     try:
         yield
     except BaseException as error:
@@ -74,6 +77,21 @@ def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
         text = error_line(error)
         names = [] if isinstance(error, PluginError | EventLoopBlocked) else [type(error).__name__]
         raise error_type(": ".join(filter(None, (f"{label} failed", *names, text)))) from error
+    finally:
+        if is_outermost:
+            _guarded_tasks.discard(task)
+
+
+def is_guarded(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return True if the event loop, which may belong to another thread, runs code inside a plugin guard."""
+    return asyncio.current_task(loop) in _guarded_tasks
+
+
+def _current_task() -> asyncio.Task[object] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no event loop runs, as in `plugins check`
+        return None
 
 
 def check_event(event: object, owner: str) -> None:
@@ -92,7 +110,7 @@ def check_event(event: object, owner: str) -> None:
 
 
 def _is_cancelled() -> bool:
-    task = asyncio.current_task()
+    task = _current_task()
     return task is not None and task.cancelling() > 0
 
 

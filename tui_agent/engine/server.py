@@ -90,7 +90,7 @@ class Engine:
         )
         self._rewind = Rewind(parts, self._checkpointing)
         self._prompt_hooks = PromptHooks(parts)
-        self.slash_commands = SlashCommands(parts, self._turns, self._begin_turn, self._guard)
+        self.slash_commands = SlashCommands(parts, self._turns, self._states, self._begin_turn, self._guard)
 
     def submit(self, command: Command) -> None:
         """Queue a command of the user."""
@@ -139,6 +139,8 @@ class Engine:
         command, state = self.slash_commands.as_run_command(command), self._parts.recorder.state
         waits_for_plan = self._running_plan is not None and isinstance(command, HeadMoveCommand)
         running = self._turns.is_running and not waits_for_plan
+        if isinstance(command, commands.Interrupt):
+            running = running or bool(self._turns.command_scopes)
         reason = check_command(command, state, running, self._decisions, self._answers)
         if reason is not None:
             self._reject(command, reason)

@@ -1,11 +1,13 @@
 """Slash commands that run in the engine: those of plugins, Markdown files and MCP servers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 import anyio
 from anyio.abc import TaskGroup
 
+from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.engine.turns import Turns
@@ -18,8 +20,12 @@ from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued
 from tui_agent.protocol.mentions import MENTION
+from tui_agent.protocol.settings import AgentState
 from tui_agent.units import format_time_limit
 
+COMMAND_LIMIT_S = 60.0
+SHOWN_S = 0.01
+"""Seconds in which clients learn that a command runs, before its code, which may block the event loop."""
 COMPLETION_LIMIT_S = 1.0
 MAX_COMPLETIONS = 100
 
@@ -35,11 +41,13 @@ class SlashCommands:
         self,
         parts: EngineParts,
         turns: Turns,
+        states: StateKeeper,
         begin_turn: Callable[[UserMessageReceived, TaskGroup, Command], None],
         guard_store: Callable[[Callable[[], object]], None],
     ) -> None:
         self._parts = parts
         self._turns = turns
+        self._states = states
         self._begin_turn = begin_turn
         self._guard_store = guard_store
         self._told_faults: set[str] = set()
@@ -60,15 +68,22 @@ class SlashCommands:
     async def run(self, command: RunCommand, group: TaskGroup) -> None:
         """Run a slash command. Its answer is shown to the user, or sent to the agent as a message."""
         recorder, known = self._parts.recorder, self._parts.extensions.value.commands
-        slash_command = known.get(command.name)
+        slash_command, typed = known.get(command.name), f"/{command.name} {command.arguments}".rstrip()
         if slash_command is None:
             self._refuse(
                 command, f"There is no command /{command.name}.", self._explain_absence(command.name)
             )
             return
         try:
-            with guard_plugin(f"The command {_describe(slash_command)}", PluginError):
-                answer = await slash_command.answer(command.arguments, recorder.state)
+            with (
+                self._stoppable(command.name) as scope,
+                guard_plugin(f"The command {_describe(slash_command)}", PluginError),
+            ):
+                await anyio.sleep(SHOWN_S)
+                with anyio.move_on_after(COMMAND_LIMIT_S) as limit:
+                    answer = await slash_command.answer(command.arguments, recorder.state)
+                if limit.cancelled_caught:
+                    raise PluginError(f"it took longer than {format_time_limit(COMMAND_LIMIT_S)}")
                 if not isinstance(answer, CommandAnswer):
                     raise PluginError(f"it returned {type(answer).__name__} instead of a CommandAnswer")
                 ran = CommandRan(
@@ -80,15 +95,32 @@ class SlashCommands:
         except TuiAgentError as error:
             self._refuse(command, error.message, error.hint)
             return
+        if scope.cancelled_caught:
+            self._refuse(command, f"You stopped {typed}.")
+            return
         if answer.display or not answer.prompt:
             recorder.append(ran, cause=command.id)
         if answer.prompt:
-            typed = f"/{command.name} {command.arguments}".rstrip()
             self._send(
                 UserMessageReceived(text=answer.prompt, command=typed, shell=tuple(answer.shell)),
                 command,
                 group,
             )
+
+    @contextmanager
+    def _stoppable(self, name: str) -> Iterator[anyio.CancelScope]:
+        """Show the command's name as running, and run the `with` block in a scope that Esc cancels."""
+        scope = anyio.CancelScope()
+        self._turns.command_scopes.add(scope)
+        if not self._turns.is_running:
+            self._states.set(AgentState.RUNNING, f"/{name}")
+        try:
+            with scope:
+                yield scope
+        finally:
+            self._turns.command_scopes.discard(scope)
+            if self._parts.recorder.state.running_command == f"/{name}":
+                self._guard_store(partial(self._states.set, AgentState.IDLE))
 
     async def complete(self, name: str, arguments: str) -> Sequence[str]:
         """Return completions of a slash command's arguments, or of `@` in a prompt.

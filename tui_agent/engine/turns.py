@@ -87,6 +87,8 @@ class Turns:
         self._scope: anyio.CancelScope | None = None
         self._hooks_scope: anyio.CancelScope | None = None
         """The cancel scope of the hooks that run after the turn has ended."""
+        self.command_scopes: set[anyio.CancelScope] = set()
+        """The cancel scopes of the slash commands that run."""
         self._client_is_gone = False
         self._done = anyio.Event()
         self._done.set()
@@ -117,7 +119,7 @@ class Turns:
         return self._scope
 
     def interrupt(self, *, client_is_gone: bool = False) -> None:
-        """Stop the running turn. The turn still records its end.
+        """Stop the running turn and slash commands. The turn still records its end.
 
         With `client_is_gone` (the client has disconnected), calls that wait for the user's approval stay open.
         """
@@ -127,6 +129,8 @@ class Turns:
             self._scope.cancel()
         if self._hooks_scope is not None:
             self._hooks_scope.cancel()
+        for scope in self.command_scopes:
+            scope.cancel()
 
     def stop_call(self, call_id: CallId) -> bool:
         """Stop a running call; the turn continues.

@@ -1,5 +1,6 @@
 """The session protocol, which every client uses: submit commands, follow events."""
 
+import signal
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
@@ -11,6 +12,11 @@ from tui_agent.protocol.base import CommandId, LongText, SessionId, text_preview
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
 
+STOP_SIGNAL = signal.SIGURG
+"""Signal that asks an engine's process to interrupt a plugin's code that blocks its event loop.
+
+The default is to ignore it, so that a late one does no harm.
+"""
 ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
 """Function that returns the full text that an event refers to."""
 

@@ -8,6 +8,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from itertools import count, islice
@@ -20,9 +21,9 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.engine.mailbox import Mailbox
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.snapshot import FORMAT, SnapshotOutline, load_outline
-from tui_agent.ports.session import LockedNote, OpenedNote, StorageFaultNote
+from tui_agent.ports.session import STOP_SIGNAL, LockedNote, OpenedNote, StorageFaultNote
 from tui_agent.protocol.base import CommandId, SessionId
-from tui_agent.protocol.commands import Close, Command
+from tui_agent.protocol.commands import Close, Command, Interrupt
 from tui_agent.protocol.envelope import Record
 from tui_agent.session.clock import RandomIds
 from tui_agent.session.engine_handle import EngineLink, connect_engine
@@ -180,6 +181,9 @@ class RemoteSession:
             command = command.model_copy(update={"id": self._ids.command()})
         if not self.is_closed:
             self._outbox.post(command)
+            if isinstance(command, Interrupt) and self._opened is not None:
+                with suppress(OSError):  # the engine has just exited
+                    os.kill(self._opened.pid, STOP_SIGNAL)
         return command.id
 
     def follow(self, after: int = -1) -> RemoteFollower:

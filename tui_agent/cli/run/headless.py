@@ -8,7 +8,7 @@ from typing import Final
 
 import anyio
 
-from tui_agent.ports.session import Session
+from tui_agent.ports.session import STOP_SIGNAL, Session
 from tui_agent.protocol.commands import Interrupt
 from tui_agent.session.headless_turn import Outcome
 
@@ -49,6 +49,7 @@ def end_if_blocked(loop: asyncio.AbstractEventLoop) -> None:
             signal.signal(signal.SIGALRM, end)
             loop.call_soon_threadsafe(postpone)
             signal.setitimer(signal.ITIMER_REAL, MAX_BLOCKED_S)
+            signal.raise_signal(STOP_SIGNAL)
 
     def postpone() -> None:
         signal.setitimer(signal.ITIMER_REAL, MAX_BLOCKED_S)

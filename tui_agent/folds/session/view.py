@@ -287,9 +287,21 @@ class SessionStateView:
     def is_busy(self) -> bool:
         """True while a turn is prepared or runs, or while a command of the user or a compaction runs.
 
-        New messages wait. A stop ends the work.
+        A stop ends the work. New messages wait, except for a slash command.
         """
-        return self.turn_running or self.shell is not None or self.is_compacting or self.is_preparing
+        return (
+            self.turn_running
+            or self.shell is not None
+            or self.is_compacting
+            or self.is_preparing
+            or bool(self.running_command)
+        )
+
+    @property
+    def running_command(self) -> str:
+        """The slash command that runs in the engine outside a turn, such as `/standup`; empty if there is none."""
+        name = self.state_reason if self.state_reason.startswith("/") else ""
+        return name if self._runs_without_turn(name) else ""
 
     @property
     def is_compacting(self) -> bool:

@@ -28,6 +28,7 @@ from tui_agent.protocol.events.job import JobFinished, JobStarted, JobStopper
 from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded, PluginUnloaded
 from tui_agent.protocol.events.policy import PermissionRevoked
 from tui_agent.protocol.events.session import (
+    NOTHING_RUNS,
     CommandRejected,
     ErrorRaised,
     LogRepaired,
@@ -105,9 +106,9 @@ def _on_command_rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -
     if payload.reason.startswith(REFUSED_MESSAGE) and isinstance(hook, NoticeEntry) and hook.kind == "hook":
         lines = (payload.reason, *hook.lines[1:], payload.hint)
         draft.update_notice(newest, "warning", lines, "rejected", payload.command)
-        return
-    lines = (payload.reason, payload.hint)
-    draft.add_notice(ev, "rejected", "warning", lines, command=payload.command)
+    # A stop that comes too late would hide the notice that tells how the work ended.
+    elif (payload.command, payload.reason) != ("interrupt", NOTHING_RUNS):
+        draft.add_notice(ev, "rejected", "warning", (payload.reason, payload.hint), command=payload.command)
 
 
 @NOTICE_HANDLERS.on(LogRepaired)

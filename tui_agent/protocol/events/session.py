@@ -1,6 +1,6 @@
 """Events of a session's life: start, runs, branches, settings, and faults of the engine itself."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pydantic import JsonValue
 
@@ -195,6 +195,10 @@ class SettingsChanged(Payload):
     value: JsonValue
     previous: JsonValue
     changed_by: Literal["user", "agent", "engine"] = "user"
+
+
+NOTHING_RUNS: Final = "Nothing is running."
+"""Reason of a rejected command to stop or pause, if the work ended before the command arrived."""
 
 
 class CommandRejected(Payload):

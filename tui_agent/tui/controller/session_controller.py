@@ -324,7 +324,8 @@ class SessionController:
         if not self.is_running and not self.submitter.under_way:
             return False
         state, now = self.state, time.monotonic()
-        work = state.turn, state.turn_running, state.shell, state.is_compacting, state.is_preparing
+        running = state.turn_running, state.is_compacting, state.is_preparing, state.running_command
+        work = state.turn, state.shell, *running
         # Pressing the key again and again sends one command: the engine would reject those that come too late.
         if work != self._interrupted_work or now > self._interrupt_sent_at + TWICE_S:
             self._interrupted_work, self._interrupt_sent_at = work, now

@@ -62,6 +62,10 @@ def status_of(
         waits = state.state_reason == PROMPT_HOOKS_REASON
         word, what = ("waiting", "for a hook") if waits else ("reading", "your mentions")
         return StatusView("running", word, what, note=note)
+    if state.running_command:
+        return StatusView(
+            "running", "running", reveal_line(state.running_command[:MAX_NAME_LENGTH]), note=note
+        )
     if not state.turn_running:
         return _at_rest(state, trace, policy_key, send_key)
     if state.agent_state == "paused":
