@@ -28,9 +28,9 @@ from tui_agent.acp.user_requests import (
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.folds.session.fold import SessionState
+from tui_agent.folds.session.view import OpenCall, SessionStateView
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import AppSession, read_text_or_preview
-from tui_agent.protocol.base import CallId
 from tui_agent.protocol.commands import Command, Interrupt, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.policy import PermissionRequested
@@ -104,9 +104,11 @@ class EditorSession:
                 await self._send(await self._translator.translate(event, state, replayed=True))
         view = state.view()
         if not view.turn_running:
-            await self._send(
-                [_unfinished_call_update(call.call_id) for call in view.open_calls if call.called]
-            )
+            await self._close_calls(view)
+
+    async def _close_calls(self, view: SessionStateView) -> None:
+        """Show the open calls as failed, because no result will come."""
+        await self._send([_unfinished_call_update(call) for call in view.open_calls if call.called])
 
     async def run(self, group: TaskGroup) -> None:
         """Send the list of the session's slash commands, then updates for new events, until the session or the
@@ -118,6 +120,7 @@ class EditorSession:
             if self._notice:
                 await self._send([acp.update_agent_message_text(self._notice)])
             await self._pump(group)
+            await self._close_calls(self._state.view())
         for command in self._pending:
             command.fail(SESSION_ENDED)
 
@@ -203,13 +206,15 @@ class EditorSession:
         await self._session.aclose()
 
 
-def _unfinished_call_update(call_id: CallId) -> Update:
-    """Return the update for a call that waited for its approval when an earlier run ended.
-
-    The user is not asked again.
-    """
-    content = acp.tool_content(acp.text_block("Not run: the turn ended before you answered."))
-    return acp.update_tool_call(call_id, status="failed", content=[content])
+def _unfinished_call_update(call: OpenCall) -> Update:
+    """Return the update for a call that ran, or waited for its approval, when the program ended."""
+    text = (
+        "The program ended while this call ran. Its effects are unknown."
+        if call.started
+        else "Not run: the turn ended before you answered."
+    )
+    content = acp.tool_content(acp.text_block(text))
+    return acp.update_tool_call(call.call_id, status="failed", content=[content])
 
 
 def _stop_reason(prompt: RunningPrompt) -> StopReason:

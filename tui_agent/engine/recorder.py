@@ -7,7 +7,7 @@ rebuilt when the session moves to another branch.
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from anyio import to_thread
+from anyio import lowlevel, to_thread
 
 from tui_agent.folds.base import current_branch
 from tui_agent.folds.context.meter import ContextMeter, ContextMeterView
@@ -25,6 +25,8 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.messages import Message
 
+SENDING_STEPS = 4
+"""Steps of the event loop in which followers send new events to their clients."""
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
 """Function that loads the folds of the first part of a branch from the cache.
@@ -208,6 +210,11 @@ class Recorder:
         """Return when all events so far are on stable storage."""
         self._repair_log()
         await self._log.commit()
+
+    async def let_clients_read(self) -> None:
+        """Let the event loop send all events so far, before code runs that may block it or end the process."""
+        for _ in range(SENDING_STEPS):
+            await lowlevel.checkpoint()
 
     def commit_at(self, seq: int) -> str:
         """Return the commit of the files at event `seq`; empty if there is no checkpoint.

@@ -24,8 +24,6 @@ from tui_agent.protocol.settings import AgentState
 from tui_agent.units import format_time_limit
 
 COMMAND_LIMIT_S = 60.0
-SHOWN_S = 0.01
-"""Seconds in which clients learn that a command runs, before its code, which may block the event loop."""
 COMPLETION_LIMIT_S = 1.0
 MAX_COMPLETIONS = 100
 
@@ -79,7 +77,7 @@ class SlashCommands:
                 self._stoppable(command.name) as scope,
                 guard_plugin(f"The command {_describe(slash_command)}", PluginError),
             ):
-                await anyio.sleep(SHOWN_S)
+                await recorder.let_clients_read()
                 with anyio.move_on_after(COMMAND_LIMIT_S) as limit:
                     answer = await slash_command.answer(command.arguments, recorder.state)
                 if limit.cancelled_caught:

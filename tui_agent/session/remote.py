@@ -1,11 +1,12 @@
 """A session whose engine runs in another process, as in the app.
 
 Invariant: records up to the `seq` that the engine reports as stored are read from the log file. All later records come
-through the pipe, without gaps or repetitions. History is read in batches, in a thread, and not kept in memory.
+through the pipe, without gaps or repetitions. If the engine dies, they are read from the log file, too. History is read in batches, in a thread, and not kept in memory.
 """
 
 import asyncio
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -119,6 +120,7 @@ class RemoteSession:
         self._held: LockedNote | None = None
         self._opened: OpenedNote | None = None
         self._failure: TuiAgentError | None = None
+        self._ended_normally = False
         self._is_held = anyio.Event()
         self._is_open = anyio.Event()
         self._ended = anyio.Event()
@@ -259,6 +261,10 @@ class RemoteSession:
                 group.cancel_scope.cancel()
         finally:
             transport.close()
+            if self._opened is not None and not self._ended_normally:
+                # The engine died. What it stored but did not send is in the log.
+                self._records.clear()
+                self._kept_from = sys.maxsize
             self._mark_ended()
 
     async def _send(self) -> None:
@@ -295,7 +301,7 @@ class RemoteSession:
             case CompletionsNote(id=request, texts=texts):
                 self._answer_completion(request, texts)
             case ClosedNote():
-                return
+                self._ended_normally = True
             case record:
                 self._records.append(record)
 

@@ -433,3 +433,16 @@ async def test_history_is_replayed_as_it_is_on_the_current_branch() -> None:
     )
     async with opened(editor, *history, replay=True):
         assert editor.take() == [said("user_message_chunk", text) for text in ("first", "second")]
+
+
+async def test_a_call_that_ran_when_the_engine_died_ends_as_failed_and_only_then() -> None:
+    editor = Editor()
+    async with opened(editor) as (fake, _):
+        fake.feed(TurnStarted(turn=1), CALLED, ToolStarted(call_id=CALL, writes=True))
+        await settle()
+        assert [update.get("status") for update in editor.take()] == ["pending", "in_progress"]
+        fake.end()
+        await settle()
+        (update,) = editor.take()
+    assert (update["toolCallId"], update["status"]) == (CALL, "failed")
+    assert update["content"][0]["content"]["text"].startswith("The program ended while this call ran.")

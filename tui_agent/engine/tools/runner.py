@@ -111,8 +111,7 @@ class CallRunner:
             )
         delegates = "delegate" in checked.tool.spec.needs
         recorder.append(ToolStarted(call_id=call.call_id, writes=writes, delegates=delegates), agent=agent)
-        if writes:
-            await recorder.commit()
+        await (recorder.commit() if writes else recorder.let_clients_read())
         started = self._parts.clock.monotonic()
         emit = partial(self._progress, call.call_id, agent)
         with anyio.CancelScope() as scope, self._ticker.open_merger(self._parts.clock, emit, str) as merger:
