@@ -12,7 +12,7 @@ from tui_agent.cli.plugin_trial import run_tests, try_panes, try_tool
 from tui_agent.config.layers import read_toml
 from tui_agent.config.user_file import save_plugin_names
 from tui_agent.errors import UsageError
-from tui_agent.plugin_host.check import check_plugin
+from tui_agent.plugin_host.check import NAME_TAKEN, bundled_names, check_plugin
 from tui_agent.plugin_host.crash_marks import CrashMarks
 from tui_agent.plugin_host.discover import FoundPlugin, discover, is_valid_name
 from tui_agent.plugin_host.loader import ENDED_THE_PROGRAM
@@ -124,6 +124,8 @@ def new_plugin(arguments: argparse.Namespace) -> int:
         )
     if iskeyword(name):
         raise UsageError(f"{name!r} is a keyword of Python.", hint="Choose another name.")
+    if arguments.kind != "mcp" and name in bundled_names():
+        raise UsageError(NAME_TAKEN.format(name), hint=f"Choose another name, such as my_{name}.")
     folder = (arguments.cwd or Path.cwd()) / name
     if folder.exists():
         raise UsageError(f"{folder} already exists.", hint="Choose another name, or remove the folder.")

@@ -10,12 +10,13 @@ from typing import TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.plugin_host.bundled import bundled_folder
-from tui_agent.plugin_host.discover import PluginPlaces, plugin_at, plugins_at
+from tui_agent.plugin_host.discover import PluginPlaces, discover, plugin_at, plugins_at
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.modules import unload_modules
 from tui_agent.plugin_host.offers import OfferedTool
 from tui_agent.protocol.events.plugin import PluginLoaded
 
+NAME_TAKEN = "{0} is the name of a bundled plugin, so a plugin of yours with this name is not loaded."
 _DOOR = "tui_agent.plugin_api"
 
 
@@ -65,6 +66,8 @@ def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:
             offers, version = event.contributions, event.version
     if not loaded.events:
         faults.append(f"No plugin at {path}: it must be a folder with __init__.py, or one .py file.")
+    if plugin.name in bundled_names() and path.parent != bundled_folder("plugins"):
+        faults.append(NAME_TAKEN.format(plugin.name))
     faults += _taken_names(plugin.name, offers)
     faults += _schema_faults(loaded)
     notes = _import_notes(path)
@@ -82,9 +85,18 @@ def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:
     return CheckReport(plugin.name, version, offers, tuple(faults), tuple(notes))
 
 
+def bundled_names() -> list[str]:
+    """Return the names of all bundled plugins."""
+    return [plugin.name for plugin in discover(_bundled_places())]
+
+
+def _bundled_places() -> PluginPlaces:
+    return PluginPlaces(bundled=bundled_folder("plugins"), only_bundled=True)
+
+
 def _taken_names(name: str, offers: Sequence[str]) -> list[str]:
-    """Return a fault for each offer whose name belongs to a bundled plugin that is on by default."""
-    bundled = PluginHost(PluginPlaces(bundled=bundled_folder("plugins"), only_bundled=True)).load()
+    """Return a fault for each offer whose name belongs to a bundled plugin, even if that is off by default."""
+    bundled = PluginHost(_bundled_places(), enabled=bundled_names()).load()
     taken = {
         offer: event.plugin
         for event in bundled.events

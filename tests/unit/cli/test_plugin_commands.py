@@ -59,6 +59,25 @@ def register(api):
 """
 
 
+def test_the_names_of_bundled_plugins_and_their_tools_are_taken(call: Call, work: Path) -> None:
+    status, out, err = call("plugins", "new", "git")
+    assert status == 2 and "git is the name of a bundled plugin" in err and "my_git" in err
+    assert not (work / "git").exists()
+    assert call("plugins", "new", "notes", "--kind", "mcp")[0] == 0
+    source = """from tui_agent.plugin_api import tool
+
+@tool(internal="x")
+def git_log() -> str:
+    "Show the log."
+    return ""
+"""
+    for name in ("mine.py", "web.py"):
+        (work / name).write_text(source)
+        status, out, _ = call("plugins", "check", name)
+        assert status == 1 and "The tool git_log is already registered by the bundled plugin git." in out
+    assert "web is the name of a bundled plugin" in out
+
+
 @pytest.mark.parametrize(
     ("effects", "status", "words"),
     [
