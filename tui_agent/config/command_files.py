@@ -135,11 +135,13 @@ def _read_project(project: ProjectFiles | None) -> Iterator[tuple[str, str, str 
 
 
 def _read_project_folder(project: ProjectFiles, below: str) -> Iterator[tuple[str, str, str | ConfigError]]:
-    for file in project.files:
+    for file in (*project.files, *project.left_out):
         name = file.name.removeprefix(below)
         if name == file.name or not name.endswith(".md"):
             continue
         try:
+            if file.fault:
+                raise ConfigError(f"{project.folder / file.name} is not used: it {file.fault}.")
             text = project.read_text(file.name)
         except ConfigError as error:
             yield _command_name(name), file.name, error

@@ -53,6 +53,8 @@ class ProjectFiles:
 
     folder: Path
     files: tuple[ProjectFile, ...] = ()
+    left_out: tuple[ProjectFile, ...] = ()
+    """Files of other programs that cannot be trusted, with the reasons. They are never used."""
 
     @property
     def fault(self) -> str:
@@ -92,10 +94,11 @@ def read_project_files(folder: Path) -> ProjectFiles:
     except OSError:
         return ProjectFiles(real)  # the folder is gone or unreadable
     try:
-        files = sorted(_ProjectReader().read_all(top), key=lambda file: file.name)
+        reader = _ProjectReader()
+        files = sorted(reader.read_all(top), key=lambda file: file.name)
     finally:
         os.close(top)
-    return ProjectFiles(real, tuple(files))
+    return ProjectFiles(real, tuple(files), tuple(reader.left_out))
 
 
 class _ProjectReader:
@@ -103,17 +106,21 @@ class _ProjectReader:
 
     def __init__(self) -> None:
         self._files, self._bytes = MAX_FILES, MAX_BYTES
+        self.left_out: list[ProjectFile] = []
 
     def read_all(self, top: int) -> Iterator[ProjectFile]:
         for name in (PROJECT_FOLDER, *LONE_FILES):
             yield from self._read_entry(top, name, name, 0)
-        # Files of other programs that cannot be trusted are left out and never used.
         settings = [file for name in PROJECT_SETTINGS for file in self._read_layout(top, name)]
         with_hooks = [file for file in settings if not file.fault and b'"hooks"' in file.content]
         yield from with_hooks
         layouts = [layout for folders in PROJECT_LAYOUTS.values() for layout in folders]
         for shown in (*layouts, PROJECT_HOOKS) if with_hooks else layouts:
-            yield from (file for file in self._read_layout(top, shown) if not file.fault)
+            for file in self._read_layout(top, shown):
+                if file.fault:
+                    self.left_out.append(file)
+                else:
+                    yield file
 
     def _read_layout(self, top: int, shown: str) -> Iterator[ProjectFile]:
         folder, _, name = shown.partition("/")

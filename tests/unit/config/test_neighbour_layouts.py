@@ -102,3 +102,13 @@ def test_the_users_own_folders_of_neighbours_are_read_after_ours(tmp_path: Path)
     assert (role.tools, role.read_only) == (("grep", "run_command"), True)
     skills = SkillStore(tmp_path / "none", neighbours=user_folders(paths, "skills"))
     assert [record.name for record in skills.records] == ["pdf"]
+
+
+def test_a_neighbours_command_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    write_files(tmp_path, **{".claude/commands/fine.md": "Fine", ".claude/commands/big.md": "x" * (40 << 20)})
+    (tmp_path / ".claude/commands/linked.md").symlink_to(tmp_path / "elsewhere.md")
+    _, project = load_command_files(tmp_path / "none", read_project_files(tmp_path))
+    assert [command.offer.name for command in project.commands] == ["fine"]
+    faults = dict(project.faults)
+    assert faults["big"].startswith(f"{tmp_path}/.claude/commands/big.md is not used: it is too large")
+    assert "linked.md is not used: it is a link to" in faults["linked"]
