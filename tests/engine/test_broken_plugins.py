@@ -112,6 +112,8 @@ class OddResult(EchoTool):
 
 TEXT = (TextContent(text="done"),)
 LARGE_EVENT = PluginEvent(plugin="test", name="n", version=1, data={"x": "y" * 65_536})
+SMALL_EVENT = PluginEvent(plugin="test", name="n", version=1, data={})
+HALF_EVENT = PluginEvent(plugin="test", name="n", version=1, data={"x": "y" * 32_768})
 EVENT_OF_ANOTHER = PluginEvent(plugin="todo", name="state", version=1, data={})
 
 
@@ -133,6 +135,8 @@ EVENT_OF_ANOTHER = PluginEvent(plugin="todo", name="state", version=1, data={})
             "66 KB",
         ),
         (ToolResult(ok=True, content=TEXT, events=(EVENT_OF_ANOTHER,)), "an event of the plugin todo"),
+        (ToolResult(ok=True, content=TEXT, events=(SMALL_EVENT,) * 101), "at most 100 events"),
+        (ToolResult(ok=True, content=TEXT, events=(HALF_EVENT,) * 33), "1 MB together"),
     ],
     ids=[
         "none",
@@ -144,6 +148,8 @@ EVENT_OF_ANOTHER = PluginEvent(plugin="todo", name="state", version=1, data={})
         "foreign-event",
         "large-event",
         "of-another",
+        "many-events",
+        "large-events",
     ],
 )
 async def test_an_odd_result_fails_its_call_and_says_what_is_wrong(
@@ -242,7 +248,7 @@ async def test_a_middleware_that_fails_is_named_and_left_out(
             assert end.reason == "finished"
         assert len(bench.model.requests) == 3  # the request that it wrapped is not sent again
     (failed,) = bench.of(PluginFailed)
-    assert failed.plugin == "mine"
+    assert failed.title == f"middleware {broken.name} of the plugin mine"
     assert f"`{where}`" in failed.message and type(make()).__name__ in failed.message
     assert broken.calls == 1 and len(echo.ran) == 1
     (result,) = bench.results()
@@ -355,10 +361,7 @@ async def test_a_listener_that_fails_is_named_and_not_called_again(tmp_path: Pat
             bench.submit(SubmitPrompt(text="go"))
             await bench.until("turn.finished", count)
     (failed,) = bench.of(PluginFailed)
-    assert failed.plugin == "mine"
-    assert (
-        failed.message
-        == "Its listener for turn.started failed: SystemExit: 1. It is not called again in this session."
-    )
+    assert failed.title == "listener for turn.started of the plugin mine"
+    assert failed.message == "It failed: SystemExit: 1. It is not called again in this session."
     assert called.count("broken") == 1 and called.count("turn.started") == 2
     assert called.index("plugin.failed") == called.index("turn.started") + 1

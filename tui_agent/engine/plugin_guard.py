@@ -45,6 +45,11 @@ ENGINE_KINDS = tuple(
 """Prefixes of the kinds of events that only the engine may record. A tool may record all other kinds."""
 MAX_PLUGIN_EVENT = 64 * 1024
 """Maximum bytes of the data of a `plugin.event` as JSON."""
+MAX_EVENTS = 100
+"""Maximum number of events that one call of a plugin's code may record."""
+MAX_EVENTS_SIZE = 1_000_000
+"""Maximum bytes of the data of all these events together."""
+_FILE = "Store the data in a file, and its path in the event."
 _guarded_tasks: set[asyncio.Task[object] | None] = set()
 """The tasks that are inside a plugin guard; None for a function that the event loop calls without a task."""
 _EFFECTS = (ReadEffect, WriteEffect, NetworkEffect, RunEffect, InternalEffect, McpCallEffect)
@@ -94,19 +99,35 @@ def _current_task() -> asyncio.Task[object] | None:
         return None
 
 
-def check_event(event: object, owner: str) -> None:
-    """Raise `PluginError` if the plugin `owner` may not record this event."""
-    if not isinstance(event, Payload):
-        raise PluginError(f"A plugin's event must be an event of tui-agent, not {type(event).__name__}.")
-    if event.kind.startswith(ENGINE_KINDS):
-        raise PluginError(f"A plugin cannot record the event {event.kind}; only the engine can.")
-    if isinstance(event, PluginEvent) and event.plugin != owner:
-        raise PluginError(f"The plugin {owner} cannot record an event of the plugin {event.plugin}.")
-    if isinstance(event, PluginEvent) and len(to_json(event.data)) > MAX_PLUGIN_EVENT:
-        raise PluginError(
-            f"The event {event.name} of {event.plugin} is larger than {format_bytes(MAX_PLUGIN_EVENT)}.",
-            hint="Store the data in a file, and its path in the event.",
-        )
+class EventCheck:
+    """Checks the events that the plugin `owner` records in one call of its code, and limits their number and size."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._count = self._size = 0
+
+    def check(self, event: object) -> None:
+        """Raise `PluginError` if the plugin may not record this event."""
+        if not isinstance(event, Payload):
+            raise PluginError(f"A plugin's event must be an event of tui-agent, not {type(event).__name__}.")
+        if event.kind.startswith(ENGINE_KINDS):
+            raise PluginError(f"A plugin cannot record the event {event.kind}; only the engine can.")
+        if isinstance(event, PluginEvent) and event.plugin != self._owner:
+            raise PluginError(
+                f"The plugin {self._owner} cannot record an event of the plugin {event.plugin}."
+            )
+        size = len(to_json(event.data)) if isinstance(event, PluginEvent) else 0
+        if isinstance(event, PluginEvent) and size > MAX_PLUGIN_EVENT:
+            limit = format_bytes(MAX_PLUGIN_EVENT)
+            raise PluginError(f"The event {event.name} of {event.plugin} is larger than {limit}.", hint=_FILE)
+        self._count, self._size = self._count + 1, self._size + size
+        if self._count > MAX_EVENTS:
+            raise PluginError(
+                f"A call may record at most {MAX_EVENTS} events.", hint="Join them into fewer events."
+            )
+        if self._size > MAX_EVENTS_SIZE:
+            limit = format_bytes(MAX_EVENTS_SIZE)
+            raise PluginError(f"The events of a call are larger than {limit} together.", hint=_FILE)
 
 
 def _is_cancelled() -> bool:
@@ -132,8 +153,9 @@ def _check_result(result: ToolResult, owner: str) -> None:
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
         raise PluginError(f"its result's `{fault['loc'][0]}` is not valid: {fault['msg']}.") from error
+    check = EventCheck(owner)
     for event in result.events:
-        check_event(event, owner)
+        check.check(event)
 
 
 class GuardedTool:

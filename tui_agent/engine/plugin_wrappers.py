@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from tui_agent.engine.plugin_guard import check_event, guard_plugin
+from tui_agent.engine.plugin_guard import EventCheck, guard_plugin
 from tui_agent.errors import PluginError
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.agent import Action, Agent, AskModel, CallTools, Finish, Reject, SayMessage
@@ -95,8 +95,10 @@ class GuardedMiddleware:
     async def _notify(
         self, method: str, notify: Callable[[TurnContext], Awaitable[None]], turn: TurnContext
     ) -> None:
+        check = EventCheck(self._owner)
+
         def emit(event: Payload) -> None:
-            check_event(event, self._owner)
+            check.check(event)
             turn.emit(event)
 
         if not self._is_active:
@@ -108,12 +110,13 @@ class GuardedMiddleware:
             self._leave_out(fault)
 
     def _label(self, method: str) -> str:
-        return f"Its middleware {self.name}, in `{method}`,"
+        return f"`{method}`"
 
     def _leave_out(self, fault: PluginError) -> None:
         self._is_active = False
         message = f"{fault.message}. This session no longer uses it."
-        self._report(PluginFailed(plugin=self._owner, message=message))
+        part = f"middleware {self.name}"
+        self._report(PluginFailed(plugin=self._owner, message=message, part=part))
 
 
 def _expect(value: object, expected: type | tuple[type, ...], name: str) -> None:

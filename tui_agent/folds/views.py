@@ -278,11 +278,13 @@ class Views:
         if isinstance(payload, SessionHeadMoved):
             self.is_redo = payload.reason == "redo"
         match payload:
-            case PluginUnloaded():
-                self.plugins.pop(payload.plugin, None)
+            case PluginFailed(part=part) if part:
+                self.plugins[f"{payload.plugin}: {part}"] = payload
                 self._changed.add("plugins")
-            case PluginLoaded() | PluginFailed():
-                self.plugins[payload.plugin] = payload
+            case PluginUnloaded() | PluginLoaded() | PluginFailed():
+                others = {name: each for name, each in self.plugins.items() if each.plugin != payload.plugin}
+                own = {} if isinstance(payload, PluginUnloaded) else {payload.plugin: payload}
+                self.plugins = {**others, **own}
                 self._changed.add("plugins")
             case CheckpointPlanned():
                 self.restore_plan = payload

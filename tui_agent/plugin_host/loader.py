@@ -179,7 +179,8 @@ class PluginHost:
             if before is None or before is attempt or _location(before.plugin) != place:
                 return event
             restore_modules(attempt.replaced_modules)
-            event = event.model_copy(update={"message": f"{event.message.rstrip('.')}. {STAYS_IN_USE}"})
+            message = f"{event.message.rstrip('.')}. {STAYS_IN_USE}"
+            event = event.model_copy(update={"message": message, "part": "new version"})
             attempt = before
         registration = attempt.outcome.value
         assert registration is not None

@@ -140,12 +140,13 @@ def build_listeners(loaded: LoadedPlugins, report: Callable[[PluginFailed], obje
             if listener.event not in ("*", envelope.payload.kind):
                 continue
             try:
-                with guard_plugin(f"Its listener for {listener.event}", PluginError):
+                with guard_plugin("It", PluginError):
                     listener.target(envelope)
             except TuiAgentError as error:
                 active.remove(listener)
                 message = f"{error.message}. It is not called again in this session."
-                failed.append(PluginFailed(plugin=listener.owner, message=message))
+                part = f"listener for {listener.event}"
+                failed.append(PluginFailed(plugin=listener.owner, message=message, part=part))
         # Reported only after the loop, so that every listener gets the current event before the events of these
         # reports.
         for event in failed:

@@ -85,7 +85,7 @@ def build_tool_registry(
         try:
             registry.add(owner, tool)
         except PluginError as error:
-            failed.append(PluginFailed(plugin=owner, message=str(error)))
+            failed.append(PluginFailed(plugin=owner, message=str(error), part=f"tool {tool.spec.name}"))
     return registry, failed
 
 

@@ -123,7 +123,8 @@ def load_catalog(
         try:
             Catalog([layer])
         except ConfigError as error:
-            refused.append(PluginFailed(plugin=offered.owner, message=str(error)))
+            part = f"program table {offered.path.name}"
+            refused.append(PluginFailed(plugin=offered.owner, message=str(error), part=part))
         else:
             layers.append(layer)
     return (Catalog(layers) if layers else built_in_catalog()), refused

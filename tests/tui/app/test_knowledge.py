@@ -51,6 +51,7 @@ async def test_plugins_are_listed_with_their_state_and_what_they_offer_by_kind()
             PluginLoaded(plugin="files", version="0.1.0", source="bundled", contributions=offered),
             PluginLoaded(plugin="mine", version="2.1", source="user", contributions=("command:deploy",)),
             PluginFailed(plugin="tickets", message="No module named jira.", where="tickets.py:3"),
+            PluginFailed(plugin="mine", message="It failed.", part="middleware guard"),
         )
         await driven.settle()
         await _command(driven, "/plugins")
@@ -58,7 +59,8 @@ async def test_plugins_are_listed_with_their_state_and_what_they_offer_by_kind()
         text = " ".join(driven.text().split())
         assert text.index("tickets failed No module named jira. tickets.py:3") < text.index("files on tools ")
         assert "files on tools read_file, glob; policy table make; pane tests" in text
-        assert "mine on user 2.1: command deploy" in text
+        assert "mine on user 2.1: command deploy" in text and "mine: middleware guard" in text
+        assert "The middleware guard of the plugin mine failed." in text
         assert "/plugins enable NAME enables one." in driven.text()
 
 

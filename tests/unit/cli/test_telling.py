@@ -16,6 +16,7 @@ from tui_agent.protocol.events.context import (
     Truncation,
 )
 from tui_agent.protocol.events.model import ModelRetried
+from tui_agent.protocol.events.plugin import PluginFailed
 
 
 def cut(what: str, digest: str) -> Truncation:
@@ -91,4 +92,15 @@ def test_each_new_try_of_a_request_is_said(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err.splitlines() == [
         "tui-agent: http://127.0.0.1:1/v1 does not answer. Try 2 in 2 s.",
         "tui-agent: http://127.0.0.1:1/v1 does not answer. Try 3 in 2 s.",
+    ]
+
+
+def test_of_a_plugin_only_the_part_that_failed_is_off(capsys: pytest.CaptureFixture[str]) -> None:
+    story = Story()
+    telling = WarningPrinter(lambda record: None)
+    telling(story(PluginFailed(plugin="mw", part="middleware guard", message="`wrap_tool` failed: boom.")))
+    telling(story(PluginFailed(plugin="mw", message="boom", where="mw.py:3")))
+    assert capsys.readouterr().err.splitlines() == [
+        "tui-agent: The middleware guard of the plugin mw is off. `wrap_tool` failed: boom.",
+        "tui-agent: The plugin mw is off. boom (mw.py:3)",
     ]

@@ -311,8 +311,8 @@ def record_json(record: Record) -> str:
 def _plugin_warning(failed: PluginFailed) -> str:
     if failed.login_command:
         return f"The {failed.title} needs login: {failed.login_command}."
-    detail = " ".join(f"{failed.message} ({failed.where})".split())
-    return f"The {failed.title} is off. {detail}"
+    where = f" ({failed.where})" if failed.where else ""
+    return " ".join(f"The {failed.title} is off. {failed.message}{where}".split())
 
 
 class WarningPrinter:

@@ -97,7 +97,7 @@ class ProgramKeeper:
         process = await env.open_command(spec)
         is_started = False
         try:
-            with guard_plugin(f"Its connection to {name}", PluginError):
+            with guard_plugin("It", PluginError):
                 async with connect(process) as program.connection:
                     self._programs[key] = program
                     is_started = True
@@ -106,7 +106,8 @@ class ProgramKeeper:
         except TuiAgentError as error:
             if not is_started:
                 raise
-            self._parts.recorder.append(PluginFailed(plugin=program.owner, message=error.message))
+            failed = PluginFailed(plugin=program.owner, message=error.message, part=f"connection to {name}")
+            self._parts.recorder.append(failed)
         finally:
             await process.end(END_GRACE_S)
             program.ended.set()

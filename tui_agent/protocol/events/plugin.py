@@ -59,18 +59,23 @@ class PluginUnloaded(Payload):
 
 
 class PluginFailed(Payload):
-    """A plugin could not be loaded, or raised an error. The session continues without it."""
+    """A plugin could not be loaded, or raised an error. The session continues without it.
+
+    `part` is what is not used, such as `middleware guard`, if the rest of the plugin is; empty for the whole plugin.
+    """
 
     kind: Literal["plugin.failed"] = "plugin.failed"
     plugin: str
     message: str
     where: str = ""
+    part: str = ""
 
     @property
     def title(self) -> str:
-        """The name of the plugin or MCP server, for a sentence."""
+        """The name of the plugin, its part or the MCP server, for a sentence."""
         server = self.plugin.removeprefix(MCP_OWNER)
-        return f"plugin {server}" if server == self.plugin else f"MCP server {server}"
+        owner = f"plugin {server}" if server == self.plugin else f"MCP server {server}"
+        return f"{self.part} of the {owner}" if self.part else owner
 
     @property
     def login_command(self) -> str:

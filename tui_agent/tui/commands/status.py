@@ -120,7 +120,8 @@ def _describe_agent(context: AppContext) -> str:
     failed = sum(isinstance(plugin, PluginFailed) for plugin in plugins)
     counts = [
         format_count(len(offers(context, "tool")), "tool"),
-        format_count(len(plugins), "plugin") + (f" ({failed} failed)" if failed else ""),
+        format_count(len({plugin.plugin for plugin in plugins}), "plugin")
+        + (f" ({failed} failed)" if failed else ""),
         format_count(sum(not skill.fault for skill in context.state.skills), "skill"),
     ]
     return f"{settings.agent if settings is not None else 'default'}, {', '.join(counts)}"
