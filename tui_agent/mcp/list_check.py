@@ -5,7 +5,6 @@ Invariant: an answer whose items are all valid passes unchanged.
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from types import TracebackType
 from typing import Any
 
 import mcp_types as types
@@ -105,21 +104,13 @@ class _CheckedStream:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    async def receive(self) -> Incoming:
-        return self._check.check(await self._inner.receive())
-
-    def __aiter__(self) -> "_CheckedStream":
-        return self
-
-    async def __anext__(self) -> Incoming:
-        return self._check.check(await self._inner.__anext__())
+    async def __aiter__(self) -> AsyncIterator[Incoming]:
+        async for message in self._inner:
+            yield self._check.check(message)
 
     async def __aenter__(self) -> "_CheckedStream":
         await self._inner.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        ended: bool | None = await self._inner.__aexit__(kind, error, trace)
-        return ended
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._inner.__aexit__(*error)
