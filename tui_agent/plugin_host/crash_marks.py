@@ -13,8 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tui_agent.errors import PluginError
 from tui_agent.plugin_host.discover import FoundPlugin
 
+NOT_TRIED = (
+    "The program ended while it was loaded, and a trial did not end within {:g} s. It is left out this time."
+)
 TRIAL_ENDED = b"The trial has ended."
 """The output of a trial whose plugin did not end the process."""
 
@@ -28,7 +32,8 @@ class CrashMarks:
     def ends_the_program(self, plugin: FoundPlugin, files: str, limit_s: float) -> bool:
         """Return True if loading the plugin from these files (see `files_state`) ends the process.
 
-        Only a suspect is tried, in a child process and for at most `limit_s` seconds. The answer is remembered.
+        Only a suspect is tried, in a child process and for at most `limit_s` seconds. The answer is remembered. Raises
+        `PluginError` if the trial takes longer; the next start tries again.
         """
         if self.is_left_out(plugin.name, files):
             return True
@@ -81,14 +86,14 @@ class CrashMarks:
 
 
 def _crashes_in_trial(plugin: FoundPlugin, limit_s: float) -> bool:
-    """Return True if loading the plugin ends a child process. A trial that takes too long is not a crash."""
+    """Return True if loading the plugin ends a child process. Raises `PluginError` if that takes too long."""
     command = [sys.executable, "-P", "-m", "tui_agent.plugin_host.load_trial"]
     try:
         ran = subprocess.run(
             command, input=pickle.dumps(plugin), capture_output=True, timeout=limit_s, check=False
         )
-    except subprocess.TimeoutExpired:
-        return False
+    except subprocess.TimeoutExpired as error:
+        raise PluginError(NOT_TRIED.format(limit_s)) from error
     return not ran.stdout.endswith(TRIAL_ENDED)
 
 

@@ -5,9 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.unit.plugin_host.test_plugin_loading import NOTHING, failure, write
+from tui_agent.errors import PluginError
+from tui_agent.plugin_host.crash_marks import CrashMarks
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import ENDED_THE_PROGRAM, LoadedPlugins, PluginHost
+from tui_agent.plugin_host.modules import files_state
 
 LOAD = """
 import sys
@@ -19,7 +24,8 @@ PluginHost(PluginPlaces(user=Path(sys.argv[1]), entry_points=False), marks=Path(
 
 
 def load(plugins: Path, marks: Path) -> LoadedPlugins:
-    return PluginHost(PluginPlaces(user=plugins, entry_points=False), marks=marks).load()
+    places = PluginPlaces(user=plugins, entry_points=False)
+    return PluginHost(places, limit=120, marks=marks).load()  # a trial takes long on a busy machine
 
 
 def test_the_plugin_that_crashed_is_named_and_the_others_load(tmp_path: Path) -> None:
@@ -46,6 +52,16 @@ def test_a_plugin_that_was_loading_beside_the_one_that_crashed_is_not_left_out(t
     assert loaded.loaded == ["slow"] and ENDED_THE_PROGRAM in failure(loaded, "crasher")
     host = PluginHost(PluginPlaces(user=plugins, entry_points=False), marks=marks)
     assert [found.name for found in host.list_plugins() if host.is_left_out(found)] == ["crasher"]
+
+
+def test_a_suspect_whose_trial_takes_too_long_is_left_out_once(tmp_path: Path) -> None:
+    plugins, marks = tmp_path / "plugins", tmp_path / "marks"
+    write(plugins, "crasher", "import os\nos._exit(7)\n")
+    subprocess.run([sys.executable, "-c", LOAD, str(plugins), str(marks)], check=False, timeout=60)
+    (crasher,) = PluginHost(PluginPlaces(user=plugins, entry_points=False)).list_plugins()
+    with pytest.raises(PluginError, match="It is left out this time"):
+        CrashMarks(marks).ends_the_program(crasher, files_state(crasher.path), 0.0)
+    assert ENDED_THE_PROGRAM in failure(load(plugins, marks), "crasher")
 
 
 def test_a_plugin_that_another_running_process_loads_is_not_suspected(tmp_path: Path) -> None:
