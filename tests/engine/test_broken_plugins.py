@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import field_validator
 
 from tests.engine.harness import EchoTool, Words, allow, ask, call, running, say
 from tui_agent.engine.plugin_wrappers import GuardedAgent, GuardedMiddleware
@@ -156,6 +158,25 @@ async def test_an_odd_result_fails_its_call_and_says_what_is_wrong(
     tmp_path: Path, result: object, words: str
 ) -> None:
     await expect_named(tmp_path, OddResult(result), words)
+
+
+class SpinningArgs(Words):
+    @field_validator("words")
+    @classmethod
+    def check(cls, words: str) -> str:
+        raise SystemExit(4)
+
+
+async def test_arguments_whose_check_ends_the_program_are_refused_by_name(tmp_path: Path) -> None:
+    tool = EchoTool()
+    tool.spec = replace(tool.spec, args=SpinningArgs)  # type: ignore[misc]
+    answers = [call(("echo", '{"words": "x"}')), say("Done.")]
+    async with running(tmp_path, answers, [tool]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        (end,) = bench.results()
+    assert end.status == "invalid" and tool.ran == []
+    assert "The tool echo (plugin test), in `SpinningArgs`, failed: SystemExit: 4." in str(end.content)
 
 
 class OddEffects(EchoTool):

@@ -79,8 +79,18 @@ async def _odd_block(arguments: str, state: SessionStateView) -> object:
     return Words(words="no block")
 
 
+async def _huge_text(arguments: str, state: SessionStateView) -> str:
+    return "y" * 200_001
+
+
 @pytest.mark.parametrize(
-    ("function", "words"), [(_exit, "SystemExit: 1"), (_nothing, "NoneType"), (_odd_block, "ValidationError")]
+    ("function", "words"),
+    [
+        (_exit, "SystemExit: 1"),
+        (_nothing, "NoneType"),
+        (_odd_block, "ValidationError"),
+        (_huge_text, "its message has more than 200,000 characters"),
+    ],
 )
 async def test_one_that_fails_is_named_and_the_session_goes_on(
     tmp_path: Path, function: Callable[[str, SessionStateView], Awaitable[object]], words: str

@@ -31,6 +31,7 @@ _CALLERS = frozenset(
         "engine.plugin_guard",
         "engine.plugin_wrappers",
         "engine.slash_commands",
+        "engine.tools.arguments",
         "plugin_functions",
         "plugin_host.offers",
         "wiring.hooks",

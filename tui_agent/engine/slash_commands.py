@@ -21,9 +21,10 @@ from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued
 from tui_agent.protocol.mentions import MENTION
 from tui_agent.protocol.settings import AgentState
-from tui_agent.units import format_time_limit
+from tui_agent.units import format_number, format_time_limit
 
 COMMAND_LIMIT_S = 60.0
+MAX_MESSAGE_CHARS = 200_000
 COMPLETION_LIMIT_S = 1.0
 MAX_COMPLETIONS = 100
 
@@ -84,6 +85,10 @@ class SlashCommands:
                     raise PluginError(f"it took longer than {format_time_limit(COMMAND_LIMIT_S)}")
                 if not isinstance(answer, CommandAnswer):
                     raise PluginError(f"it returned {type(answer).__name__} instead of a CommandAnswer")
+                if len(answer.prompt) > MAX_MESSAGE_CHARS:
+                    raise PluginError(
+                        f"its message has more than {format_number(MAX_MESSAGE_CHARS)} characters"
+                    )
                 ran = CommandRan(
                     name=command.name,
                     arguments=command.arguments,

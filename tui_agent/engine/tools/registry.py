@@ -10,10 +10,10 @@ from typing import TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
 
-from tui_agent.engine.plugin_guard import GuardedTool
+from tui_agent.engine.plugin_guard import GuardedTool, guard_plugin
 from tui_agent.engine.tools.arguments import InvalidArguments, check_json_arguments, parse_arguments
 from tui_agent.engine.tools.schema import json_schema, sent_schema
-from tui_agent.errors import PluginError
+from tui_agent.errors import PluginError, ToolCrash
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.models.normalisation import similar_names
 from tui_agent.ports.model import ToolSchema
@@ -78,7 +78,8 @@ class ToolRegistry:
             raise PluginError(
                 f"The verb {spec.verb!r} of tool {spec.name} must have 1 to {_MAX_VERB} letters."
             )
-        parameters = json_schema(spec.args) if spec.parameters is None else spec.parameters
+        with guard_plugin(f"The schema of the tool {spec.name}", PluginError):
+            parameters = json_schema(spec.args) if spec.parameters is None else spec.parameters
         self._schemas[spec.name] = ToolSchema(spec.name, spec.description, sent_schema(parameters))
         self._tools[spec.name] = GuardedTool(owner, cast(AnyTool, tool))
         self._owners[spec.name] = owner
@@ -130,7 +131,13 @@ class ToolRegistry:
             return self.unknown_tool_message(name, missing)
         if tool.spec.parameters is not None:
             return check_json_arguments(name, tool.spec.parameters, arguments)
-        return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
+        try:
+            with guard_plugin(
+                f"The tool {name} (plugin {self._owners[name]}), in `{tool.spec.args.__name__}`,", ToolCrash
+            ):
+                return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
+        except ToolCrash as crash:
+            return InvalidArguments(f"{crash.message}.")
 
     def unknown_tool_message(self, name: str, missing: Collection[Service] = ()) -> InvalidArguments:
         """Return the message that there is no tool `name`, with the names of similar tools or of all tools.
