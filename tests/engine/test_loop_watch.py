@@ -15,10 +15,12 @@ import pytest
 from tests.engine.harness import HeldTool, call, running, say
 from tests.engine.test_broken_plugins import BrokenTool, expect_named
 from tui_agent.engine.loop_watch import watch_event_loop
-from tui_agent.engine.plugin_guard import EventLoopBlocked
+from tui_agent.engine.plugin_tasks import guard_plugin_tasks
+from tui_agent.errors import PluginError
 from tui_agent.plugin_host.modules import import_from, unload_modules
 from tui_agent.ports.session import STOP_SIGNAL
 from tui_agent.protocol.commands import SubmitPrompt
+from tui_agent.protocol.events.plugin import PluginFailed
 
 
 def loop_without_await() -> BaseException:
@@ -61,13 +63,24 @@ async def test_a_request_to_stop_ends_nothing_that_answers(tmp_path: Path) -> No
     assert end.status == "ok"
 
 
-async def test_a_task_that_a_plugin_started_is_interrupted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("body", "words"), [("while True: pass", "blocked the session"), ("raise SystemExit(3)", "SystemExit: 3")]
+)
+async def test_a_task_that_a_plugin_started_is_stopped_and_named(
+    tmp_path: Path, body: str, words: str
+) -> None:
     source = tmp_path / "spawner.py"
-    source.write_text("async def block():\n    while True:\n        pass\n", encoding="utf-8")
-    spawner = import_from("spawner", source)
-    with watch_event_loop(limit_s=0.3), pytest.raises(EventLoopBlocked), anyio.fail_after(50):
-        await asyncio.get_running_loop().create_task(spawner.block())
+    source.write_text(f"async def work():\n    {body}\n", encoding="utf-8")
+    spawner, reports = import_from("spawner", source), list[PluginFailed]()
+    with (
+        watch_event_loop(limit_s=0.3),
+        guard_plugin_tasks(reports.append),
+        pytest.raises(PluginError, match=words),
+        anyio.fail_after(50),
+    ):
+        await asyncio.get_running_loop().create_task(spawner.work())
     unload_modules("spawner")
+    assert [report.title for report in reports] == ["task work of the plugin spawner"]
 
 
 async def test_the_engines_own_code_is_not_interrupted() -> None:

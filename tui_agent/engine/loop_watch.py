@@ -2,8 +2,8 @@
 
 It is interrupted after `BLOCK_LIMIT_S`, or at once if the user stops the turn (`STOP_SIGNAL`).
 
-Invariant: only code of a plugin is interrupted. Inside a plugin guard, the guard's error names the plugin. The engine's
-own code is never interrupted. Without a main thread (an event loop in another thread) nothing is watched.
+Invariant: only code inside a plugin guard is interrupted, and the guard's error names the plugin. The engine's own code
+is never interrupted. Without a main thread (an event loop in another thread) nothing is watched.
 """
 
 import asyncio
@@ -16,7 +16,6 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 
 from tui_agent.engine.plugin_guard import EventLoopBlocked, is_guarded
-from tui_agent.plugin_host.modules import NAMESPACE
 from tui_agent.ports.session import STOP_SIGNAL
 
 BLOCK_LIMIT_S = 10.0
@@ -29,6 +28,7 @@ _CALLERS = frozenset(
     f"tui_agent.{name}"
     for name in (
         "engine.plugin_guard",
+        "engine.plugin_tasks",
         "engine.plugin_wrappers",
         "engine.slash_commands",
         "engine.tools.arguments",
@@ -103,11 +103,10 @@ class _LoopWatch:
             raise reason
 
     def _runs_plugin(self, frame: FrameType | None) -> bool:
-        """Return True if `frame` is code of a plugin: called inside a guard, or in a task that the plugin started."""
-        is_plugin = False
-        while frame is not None and (module := frame.f_globals.get("__name__", "")) != "asyncio.events":
+        """Return True if `frame` is inside a guard, and its innermost function of tui-agent is one that calls plugins."""
+        while frame is not None:
+            module = frame.f_globals.get("__name__", "")
             if module.startswith("tui_agent."):
                 return module in _CALLERS and is_guarded(self._loop)
-            is_plugin = is_plugin or module.startswith(f"{NAMESPACE}.")
             frame = frame.f_back
-        return is_plugin
+        return False

@@ -68,11 +68,9 @@ def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
 
     The task counts as guarded meanwhile (see `is_guarded`). Errors of tui-agent other than `PluginError`, and a cancellation by the engine, are not changed.
     """
-    task = _current_task()
-    is_outermost = task not in _guarded_tasks
-    _guarded_tasks.add(task)
     try:
-        yield
+        with guard_task():
+            yield
     except BaseException as error:
         if isinstance(error, TuiAgentError) and not isinstance(error, PluginError):
             raise
@@ -82,6 +80,16 @@ def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
         text = error_line(error)
         names = [] if isinstance(error, PluginError | EventLoopBlocked) else [type(error).__name__]
         raise error_type(": ".join(filter(None, (f"{label} failed", *names, text)))) from error
+
+
+@contextmanager
+def guard_task() -> Iterator[None]:
+    """Mark the current task as guarded in the `with` block, so that code that blocks the loop may be interrupted."""
+    task = _current_task()
+    is_outermost = task not in _guarded_tasks
+    _guarded_tasks.add(task)
+    try:
+        yield
     finally:
         if is_outermost:
             _guarded_tasks.discard(task)

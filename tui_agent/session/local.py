@@ -11,6 +11,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.engine.loop_watch import watch_event_loop
+from tui_agent.engine.plugin_tasks import guard_plugin_tasks
 from tui_agent.engine.recorder import Recorder
 from tui_agent.engine.server import Engine
 from tui_agent.errors import StoreError
@@ -103,7 +104,7 @@ class LocalSession:
         Start this in a task group.
         """
         try:
-            with watch_event_loop():
+            with watch_event_loop(), guard_plugin_tasks(self._recorder.append):
                 await self._engine.serve()
         finally:
             with anyio.CancelScope(shield=True):

@@ -1,0 +1,53 @@
+"""Protection of the event loop from tasks that plugins start themselves.
+
+Invariant: a task of a plugin that raises `SystemExit` or `KeyboardInterrupt`, which would end the event loop, or that
+blocks the event loop, is reported with the plugin's name, and the session goes on.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tui_agent.engine.plugin_guard import EventLoopBlocked, guard_task
+from tui_agent.errors import PluginError
+from tui_agent.plugin_host.error_text import error_line
+from tui_agent.plugin_host.modules import NAMESPACE
+from tui_agent.protocol.events.plugin import PluginFailed
+
+
+@contextmanager
+def guard_plugin_tasks(report: Callable[[PluginFailed], object]) -> Iterator[None]:
+    """In the `with` block, guard each task of the running event loop whose coroutine is a plugin's."""
+
+    def create(
+        loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
+    ) -> asyncio.Task[Any]:
+        code = getattr(coroutine, "cr_frame", None)
+        namespace, _, plugin = code.f_globals.get("__name__", "").partition(".") if code else ("", "", "")
+        if namespace == NAMESPACE:
+            coroutine = _guard(plugin.partition(".")[0], coroutine, report)
+        return asyncio.Task(coroutine, loop=loop, **options)
+
+    loop = asyncio.get_running_loop()
+    before = loop.get_task_factory()
+    loop.set_task_factory(create)  # type: ignore[arg-type]  # typeshed leaves out the keyword `context`
+    try:
+        yield
+    finally:
+        loop.set_task_factory(before)
+
+
+async def _guard(
+    plugin: str, coroutine: Coroutine[Any, Any, object], report: Callable[[PluginFailed], object]
+) -> object:
+    try:
+        with guard_task():
+            return await coroutine
+    except (SystemExit, KeyboardInterrupt, EventLoopBlocked) as error:
+        names = [] if isinstance(error, EventLoopBlocked) else [type(error).__name__]
+        message = f"It failed: {': '.join(filter(None, (*names, error_line(error))))}."
+        task = getattr(coroutine, "__name__", "")
+        failed = PluginFailed(plugin=plugin, message=message, part=f"task {task}".rstrip())
+        report(failed)
+        raise PluginError(f"The {failed.title}: {message}") from error
