@@ -128,9 +128,9 @@ def _functions_with_pane(folds: Path) -> list[str]:
 def draw_rows(blocks: Sequence[DisplayBlock], width: int) -> list[str]:
     """Return the screen rows of `blocks`, as text."""
     # Imported here, because drawing loads modules that no other command needs.
-    palette, symbols = (import_module(f"tui_agent.tui.theme.{name}") for name in ("palette", "symbols"))
+    themes, symbols = (import_module(f"tui_agent.tui.theme.{name}") for name in ("theme", "symbols"))
     theme = import_module("tui_agent.tui.theme.startup").named_theme("night", {})
-    looks = palette.Looks(palette.Palette(theme), symbols.UNICODE)
+    looks = themes.Looks(themes.Palette(theme), symbols.UNICODE)
     strips = import_module("tui_agent.tui.transcript.block_rows").draw_blocks(blocks, looks, width, "s1")
     return [strip.text.rstrip() for strip in strips]
 
