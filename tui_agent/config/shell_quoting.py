@@ -24,9 +24,9 @@ _UNQUOTABLE: Final[dict[_Context, re.Pattern[str]]] = {
     "double": re.compile(r"\$\{(?!\w+\})|\$\$|\$\(\("),
     "single": re.compile(r"(?!)"),
 }
-"""Mapping from context to a pattern of the start of text with special quoting rules.
+"""Mapping from context to a pattern. The pattern finds the start of a text that has its own quoting rules.
 
-Such text is `${x:-…}`, `$'…'`, `$$`, `((…))`, `case … in`, or a comment.
+Such a text is `${x:-…}`, `$'…'`, `$$`, `((…))`, `case … in`, or a comment.
 """
 
 

@@ -37,7 +37,10 @@ class PolicyFacts:
     They then write only the workspace, have no network and cannot read `secrets`.
     """
     private_temp_paths: frozenset[str] = frozenset()
-    """Absolute paths in temporary folders at which a sandboxed command finds only files of sandboxed commands."""
+    """Absolute paths in temporary folders.
+
+    At these paths, a sandboxed command sees only files that sandboxed commands created.
+    """
     restorable_files: frozenset[str] = frozenset()
     """Absolute paths of files that `/undo` can restore: their current content is in the newest checkpoint."""
     secrets: tuple[SecretFile, ...] = ()

@@ -10,7 +10,7 @@ from typing import Final
 from textual import events
 
 RECENT_S: Final = 2.0
-"""Maximum seconds between the last typed key and a new question if the user is considered to be writing."""
+"""Seconds after a typed key in which the user counts as still writing when a question appears."""
 WRITING_PAUSE_S: Final = 0.8
 """Seconds after the last key during which a question ignores keys, if the user is writing."""
 _EDITING: Final = frozenset({"backspace", "enter", "tab", "shift+enter", "alt+enter", "ctrl+j"})
