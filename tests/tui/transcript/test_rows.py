@@ -23,7 +23,7 @@ from tui_agent.protocol.display import (
 )
 from tui_agent.tui.theme.symbols import ASCII, UNICODE, Symbols
 from tui_agent.tui.theme.theme import Palette, bundled_folder, load_theme
-from tui_agent.tui.transcript.draw import DisplayState, draw, is_open
+from tui_agent.tui.transcript.draw import DisplayState, draw, is_open, search_text
 from tui_agent.tui.transcript.rows import Row, width_of
 from tui_agent.tui.transcript.style import Look
 
@@ -219,6 +219,13 @@ def test_a_short_remark_stands_beside_the_counts_of_a_change() -> None:
     )
     assert "+4 −1  the total was wrong" in lines(entry)[0]
     assert len(lines(entry)) == 7
+
+
+def test_a_search_finds_a_full_output_as_often_as_the_unfolded_call_shows_it() -> None:
+    whole = "".join(f"word {number}\n" for number in range(30))
+    part = TerminalBlock(text="".join(whole.splitlines(keepends=True)[-8:]))
+    entry = Samples().tool("run", "make", "exit 0", 8, blocks=(part,), full_output=whole)
+    assert search_text(entry, read).count("word") == "\n".join(lines(entry, opened=True)).count("word") == 30
 
 
 def test_opening_a_run_shows_all_of_its_output() -> None:

@@ -35,7 +35,7 @@ from tui_agent.tui.transcript.message_rows import (
 from tui_agent.tui.transcript.notices import notice_rows, turn_rows
 from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import TEXT_COLUMN, Look
-from tui_agent.tui.transcript.tools import is_hidden, is_open_by_default, tool_rows
+from tui_agent.tui.transcript.tools import is_hidden, is_open_by_default, tool_rows, unfolded_blocks
 
 BODY_ROWS: Final = 3
 """Maximum number of body rows of an entry that has no empty row before and after it."""
@@ -160,9 +160,14 @@ def _texts(entry: Entry) -> list[LongText]:
         case ToolEntry(is_question=True):
             return []
         case ToolEntry():
-            texts: list[LongText] = [entry.verb, entry.target, entry.outcome, entry.denial]
-            texts += _block_texts(entry.blocks) if entry.blocks else [entry.output]
-            return texts if entry.full_output is None else [*texts, entry.full_output]
+            blocks = unfolded_blocks(entry)
+            return [
+                entry.verb,
+                entry.target,
+                entry.outcome,
+                entry.denial,
+                *(_block_texts(blocks) if blocks else [entry.output]),
+            ]
         case NoticeEntry():
             return [*entry.lines, entry.command, *_block_texts(entry.blocks)]
         case QuestionEntry():

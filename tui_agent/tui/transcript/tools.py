@@ -266,17 +266,20 @@ def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
         return rows + tail_rows(entry.output, omitted, body)
     if entry.output and (not entry.blocks or (opened and entry.subtask is not None)):
         rows += tail_rows(entry.output.removesuffix("\n"), 0, body)
-    blocks = entry.blocks
-    if opened and entry.full_output is not None:
-        # The user unfolded the call: show the full output instead of the part that the model saw.
-        blocks = tuple(block for block in blocks if not isinstance(block, TerminalBlock))
-        blocks = (*blocks, TerminalBlock(text=entry.full_output))
-    rows += body_rows(blocks, body)
+    rows += body_rows(unfolded_blocks(entry) if opened else entry.blocks, body)
     outcome = clean(entry.outcome)
     on_head_row = not _is_long(outcome) or _TALLY.fullmatch(outcome)
     if not on_head_row and not entry.denial and entry.state != "running":
         rows += prose_rows(outcome, "t2", body)
     return [*rows, *user_words_rows(entry.denial, body.look)] if entry.denied_by_user else rows
+
+
+def unfolded_blocks(entry: ToolEntry) -> tuple[DisplayBlock, ...]:
+    """Return the blocks of an unfolded call: with the full output instead of the part that the model saw."""
+    if entry.full_output is None:
+        return entry.blocks
+    others = tuple(block for block in entry.blocks if not isinstance(block, TerminalBlock))
+    return (*others, TerminalBlock(text=entry.full_output))
 
 
 def _is_long(outcome: str) -> bool:
