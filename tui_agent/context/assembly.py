@@ -42,20 +42,20 @@ from tui_agent.units import format_number, format_tokens
 
 SEPARATOR = "\n\n"
 TRAILING_SECTION: Final[SectionName] = "working_memory"
-"""Section whose fragments change within a turn.
+"""Name of the section whose fragments change within a turn.
 
-These fragments are placed after the history, so that everything before them stays cached. They are the first to be
-dropped if the request does not fit.
+The fragments are sent after the history. Everything before them then stays cached. If the request does not fit, these
+fragments are dropped first.
 """
 SHORTEN_FRACTION = 0.25
-"""A history that is too long is shortened by a multiple of this fraction of the tokens available for a request.
+"""Step in which a history that is too long is shortened, as a fraction of the tokens available for a request.
 
-With a smaller fraction nearly every request would start differently, and the provider could cache nothing.
+With a smaller step, nearly every request would start differently, and the provider could cache nothing.
 """
 CUT_FRACTION = 0.10
-"""Additional part that is cut from user messages that do not fit, as a fraction of the tokens available for a request.
+"""Additional part that is cut when user messages do not fit, as a fraction of the tokens available for a request.
 
-Thanks to this reserve, the next requests need no new cuts and start with the same text.
+This reserve lets the next requests start with the same text, without new cuts.
 """
 PINNED: Final = "a pinned message"
 PINNED_SHORT: Final = "a pinned message is shortened: no room"
@@ -126,7 +126,7 @@ class _Draft:
     room: Room
     fragments: Sequence[Fragment]
     texts: dict[str, str]
-    """The text of each fragment by the fragment's id."""
+    """Mapping from the id of a fragment to the fragment's text."""
     counted: Sequence[MessageCount]
     sections: Sequence[SectionName]
     """The section of each counted message."""

@@ -26,7 +26,10 @@ SHARES: Final[Mapping[SectionName, float]] = {
     "tool_results": 0.40,
     "recent_observations": 0.40,
 }
-"""Each section's share of the tokens available for a request. It applies only if the whole request does not fit."""
+"""Mapping from a section to its share of the tokens available for a request.
+
+The shares apply only if the whole request does not fit.
+"""
 
 SHORTENING_ORDER: Final[tuple[SectionName, ...]] = (
     "repo_map",
@@ -36,27 +39,27 @@ SHORTENING_ORDER: Final[tuple[SectionName, ...]] = (
     "mentions",
     "recent_observations",
 )
-"""Order in which sections of the history are shortened, after the working memory was dropped."""
+"""Order in which sections of the history are shortened. Before that, the working memory is dropped."""
 
 EXCLUDED_FRAGMENTS: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "none": frozenset(("working_memory", "instructions")),
     "pack": frozenset(("working_memory",)),
     "memory": frozenset(),
 }
-"""The sections whose fragments are left out, by context mode."""
+"""Mapping from a context mode to the sections whose fragments are left out."""
 
 EXCLUDED_MESSAGES: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "none": frozenset(("repo_map", "session_context", "instructions")),
     "pack": frozenset(),
     "memory": frozenset(),
 }
-"""The sections whose messages are left out, by context mode.
+"""Mapping from a context mode to the sections whose messages are left out.
 
-Every mode includes summaries, because no other message has their content.
+No mode leaves out summaries: their content is in no other message.
 """
 
 MIN_ANSWER_TOKENS: Final = 256
-"""Minimum tokens reserved for an answer, even if the user's messages fill the window."""
+"""Minimum number of tokens reserved for an answer, even if the user's messages fill the window."""
 _MARGIN = 0.02
 
 

@@ -16,14 +16,14 @@ from tui_agent.protocol.parts import Content, ImageContent, ToolCallPart
 
 IMAGE_CHARS: Final = 4_800
 PROTECTED_TOOLS: Final[frozenset[str]] = frozenset(("write_todos", "present_plan", "ask_user"))
-"""Tools whose results are never offloaded: todo lists, plans and answers of the user."""
+"""Names of tools whose results are never offloaded: todo lists, plans and answers of the user."""
 TESTS: Final = "run_tests"
 READS: Final = "read_file"
 NEWEST_ANSWERS: Final = 2
 MAX_OPEN_FILES: Final = 5
 """Number of files whose newest content is never offloaded."""
 MIN_OUTPUT_CHARS: Final = 1_200
-"""Minimum number of characters of a tool's output that may be offloaded."""
+"""Minimum number of characters of a tool's output that can be offloaded."""
 
 
 @dataclass(frozen=True, slots=True)

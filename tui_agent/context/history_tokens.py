@@ -25,7 +25,7 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.parts import Content, ImageContent, ModelPart, TextPart, ToolCallPart
 
 _PER_MESSAGE = 4
-"""Tokens of a message in addition to its text: its role and delimiters."""
+"""Number of tokens that a message has in addition to its text, for its role and delimiters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class SectionShare:
     tokens: int = 0
     short: int = 0
     lost: int = 0
-    """Number of characters that were left out of a summary because there was no room."""
+    """Number of characters that had no room in the summary and were left out."""
     dropped: int = 0
     rules: list[str] = field(default_factory=list)
 

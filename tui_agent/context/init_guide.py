@@ -56,7 +56,7 @@ class Survey:
 
     languages: tuple[tuple[str, int], ...]
     folders: tuple[tuple[str, int, str], ...]
-    """Each folder's name, number of files and main language."""
+    """(name, number of files, main language) of each folder."""
     commands: tuple[ProjectCommand, ...]
     checks: tuple[str, ...]
     existing: str | None = None

@@ -21,24 +21,27 @@ from tui_agent.protocol.events.instructions import InstructionFile, InstructionS
 from tui_agent.units import format_bytes, format_number
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
-"""Names of instruction files. In each folder, the first of these files that exists is used."""
+"""Names of instruction files. In each folder, the first of these that exists is used."""
 MAX_FILE_CHARS = 32_000
 MAX_ALL_CHARS = 96_000
 """Maximum characters of all instruction files together.
 
-If there are more, the files of outer folders are cut first, and the user's own file last.
+If they are longer, the files of outer folders are cut first, and the user's own file last.
 """
 MIN_CHARS = 2_000
-"""Minimum characters of an instruction file that is sent. If there is less room, the file is left out.
+"""Minimum characters that are sent of an instruction file.
 
-A file that is added during a session always gets this much room.
+If there is less room, the whole file is left out. A file that is added during a session always gets this much room.
 """
 JOINING_FRACTION = 0.10
-"""Maximum fraction of the window for an instruction file that is added during a session."""
+"""Maximum size of an instruction file that is added during a session, as a fraction of the window."""
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
 MAX_PLACES = 50
-"""Maximum number of paths that a call's commands name and whose folders are searched for instruction files."""
+"""Maximum number of paths in a call's commands that are considered.
+
+Their folders are searched for instruction files.
+"""
 _PATTERN = frozenset("*?[")
 
 

@@ -28,13 +28,13 @@ from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 MAX_SHOWN = 30
-"""Maximum number of lines of a block that are sent to the model."""
+"""Maximum number of lines of one block that are sent to the model."""
 MAX_FAILING = 200
 TEST_COMMANDS: Final = "test_commands"
-"""Name of the block with the test command that reported each failing test. The block is not shown."""
+"""Name of the block that stores, for each failing test, the test command that reported it. The block is not shown."""
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
-"""Minimum number of words with which an answered question also closes a longer open question that contains it."""
+"""Minimum number of words of an answered question that also closes longer open questions. These contain its text."""
 _LINE = 200
 _QUESTION = 120
 _DEFINES = re.compile(
@@ -44,7 +44,7 @@ _DEFINES = re.compile(
 )
 _WORDS = re.compile(r"[^\W_]+")
 _MAX_FILE_SYMBOLS = 6
-"""Maximum number of symbols that are remembered when a file is read."""
+"""Maximum number of symbols that are remembered from a file that was read."""
 _EVERYTHING: Final = frozenset({".", "./", "./..."})
 _RUNNERS: Final = frozenset(
     """python python3 pytest py.test unittest discover uv poetry pipenv hatch npm pnpm yarn bun npx node jest
@@ -53,7 +53,7 @@ _RUNNERS: Final = frozenset(
 _OPTIONS_WITH_VALUE: Final = frozenset(
     {"-n", "-p", "-c", "-o", "-W", "-j", "--rootdir", "--maxfail", "--tb", "--color"}
 )
-"""Options of test programs that use the next word of the command as their value."""
+"""Options of test programs that take the next word of the command as their value."""
 _CHECKERS: Final = frozenset(
     """make cmake ninja bazel gradle gradlew mvn mvnw meson tox nox pre-commit ruff mypy pyright flake8 pylint
     black isort bandit shellcheck hadolint tsc eslint prettier biome stylelint golangci-lint staticcheck
@@ -62,14 +62,14 @@ _CHECKERS: Final = frozenset(
 _PROGRAMS_WITH_VERB: Final = frozenset(
     ("cargo", "go", "npm", "pnpm", "yarn", "bun", "dotnet", "swift", "zig")
 )
-"""Programs that build or check the code if one of `_VERBS` follows."""
+"""Programs that build or check the code if the next word is one of `_VERBS`."""
 _VERBS: Final = frozenset(
     ("build", "check", "clippy", "vet", "lint", "typecheck", "compile", "verify", "fmt")
 )
 _QUERY_PROGRAMS: Final = frozenset(
     ("grep", "egrep", "rg", "ag", "diff", "cmp", "test", "[", "[[", "which", "command", "pgrep")
 )
-"""Programs whose exit status 1 means the answer "no" and not an error."""
+"""Programs with which exit status 1 means "no" and not an error."""
 _STARTERS: Final = frozenset(
     ("uv", "run", "poetry", "pipenv", "hatch", "npx", "python", "python3", "-m", "time", "env")
 )

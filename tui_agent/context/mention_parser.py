@@ -40,7 +40,10 @@ _ABSOLUTE_STARTS: Final = tuple(
         *("private", "proc", "root", "run", "srv", "sys", "tmp", "usr", "var"),
     )
 )
-"""Starts of absolute paths. Only these count as paths, because `@/components/x` is an import in some languages."""
+"""Starts of absolute paths that are read as mentions.
+
+Other starts are not: `@/components/x` is an import in some languages.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class MentionCandidate:
     readings: tuple[MentionedPath, ...]
     symbol: str = ""
     is_certain: bool = False
-    """True if the text can only be a path. The user is warned if this path does not exist."""
+    """True if the text can only be a path. If the path does not exist, the user is warned."""
 
 
 def find_candidates(text: str, root: str) -> list[MentionCandidate]:

@@ -31,12 +31,12 @@ from tui_agent.units import format_bytes, format_number
 MAX_CHARS: Final = 50_000
 MAX_LINES: Final = 2_000
 MIN_FILE_CHARS: Final = 400
-"""Minimum characters of a mentioned file that are sent. A smaller piece could be mistaken for the whole file."""
+"""Minimum characters that are sent of a mentioned file. A smaller piece could be mistaken for the whole file."""
 MAX_ALL_CHARS: Final = 160_000
 MAX_ENTRIES: Final = 200
 MAX_IMAGE_BYTES: Final = 5_000_000
 MAX_SYMBOL_NAMES: Final = 5
-"""Maximum number of names per message that are looked up as symbols, because a lookup can be slow."""
+"""Maximum number of names per message that are looked up as symbols. A lookup can be slow."""
 SYMBOL_SEARCH_S: Final = 4.0
 """Time limit in seconds for all symbol lookups of a message."""
 NOT_INDEXED_NOTE: Final = (
@@ -48,7 +48,7 @@ SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
 MayRead = Callable[[str, str], str]
-"""Function of a path and its target. Returns the reason why they must not be read, or an empty string."""
+"""Function of a path and the real path to which it leads. Returns the reason why the path must not be read, or ""."""
 ReadResource = Callable[[str, str], Awaitable[ResourceContent]]
 """Function of an MCP server's name and a resource's URI. Returns the resource. Raises `ToolError`."""
 KeepImage = Callable[[bytes], str]

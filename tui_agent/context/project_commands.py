@@ -57,14 +57,17 @@ _COMMANDS_WITH_EVIDENCE: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]]
 )
 """Commands that are reported only if a file of the repository shows that they are used.
 
-Each entry has the language's main file, the kind of command, the command, words to find in a CI file, and files whose
-existence is evidence too.
+Each entry is (main file of the language, kind of command, command, words to find in a CI file, other files). One of the
+other files is evidence too if it exists.
 """
 _SCRIPT: Final = re.compile(r"(?:scripts?|dev)/([a-z-]+)(\.sh)?")
 _PACKAGE_FILES: Final = frozenset(
     ("pyproject.toml", "setup.py", "requirements.txt", "package.json", "Gemfile", "composer.json", "mix.exs")
 )
-"""Files that mean that `make install` installs dependencies. Without them, it installs the program itself."""
+"""Names of package files.
+
+If there is one, `make install` installs dependencies. Otherwise, it installs the program itself.
+"""
 
 
 @dataclass(frozen=True, slots=True)

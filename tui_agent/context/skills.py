@@ -37,7 +37,7 @@ class _Skill:
     record: SkillRecord
     body: str = ""
     folder: Path | None = None
-    """The folder of a user's skill. None for a project's skill, whose files are in `contents`."""
+    """Folder of a skill of the user. None for a skill of the project, which has its files in `contents`."""
     contents: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -60,7 +60,7 @@ class SkillStore:
         self._project = project
         self._skills: dict[str, _Skill] = {}
         self.records: tuple[SkillRecord, ...] = ()
-        """All skills by name. If two have the same name, the project's is used."""
+        """All skills, sorted by name. If two skills have the same name, the one of the project is used."""
         self.refresh()
 
     def refresh(self) -> tuple[SkillRecord, ...]:

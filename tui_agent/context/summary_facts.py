@@ -29,14 +29,17 @@ _MARKS: Final = {"completed": "x", "in_progress": ">", "pending": " "}
 _ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
 _LEAST: Final = 400
 MAX_NAMED_CHARS: Final = 64_000
-"""Maximum bytes of the listed paths of changed files. Older files are only counted."""
+"""Maximum bytes of the paths of changed files that are listed. Files changed earlier are only counted."""
 _NOTE: Final = 160
 """Number of characters reserved for a note about left-out content."""
 _LINES: Final = (300, 120, 48)
-"""Numbers of characters to keep of the first and last line of a message; tried in this order until all messages fit."""
+"""Maximum numbers of characters of the first and last line of a message.
+
+They are tried in this order until all messages fit.
+"""
 
 Text = Callable[[LongText], str]
-"""Function that returns the full text of a stored text, which may be in a blob."""
+"""Function of a stored text that returns the full text. The full text may be in a blob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +60,9 @@ class Facts:
     failing: Sequence[str] = ()
     """The tests known to fail."""
     changed: Sequence[str] = ()
-    """The files that were changed in the whole session, newest last.
+    """Files that were changed in the whole session, newest last.
 
-    They are recorded separately because the history no longer contains every call.
+    They are recorded separately: the history no longer contains every call.
     """
 
 

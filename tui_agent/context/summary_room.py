@@ -12,21 +12,21 @@ from tui_agent.protocol.events.context import Section, SectionName
 from tui_agent.units import format_tokens
 
 FULL: Final = 0.80
-"""Fraction of the window that a summary and all other content together may fill."""
+"""Maximum fraction of the window for a summary and all other content together."""
 FULL_WHEN_CUT: Final = 0.60
-"""Replaces `FULL` if required content has to be cut anyway."""
+"""Preferred fraction of the window for a summary and all other content, if required content has to be cut anyway."""
 MIN_KEPT: Final = 0.05
 """Minimum fraction of the window that is left for the newest messages."""
 MIN_TIGHT: Final = 0.02
-"""Replaces `MIN_KEPT` if required content would otherwise have to be cut."""
+"""Minimum fraction for the newest messages if `MIN_KEPT` would make it necessary to cut required content."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
-"""Normal and minimum fraction of the window for the story of a summary."""
+"""Normal and minimum fraction of the window for the story in a summary."""
 MIN_CHARS: Final = 2_000
 """Minimum number of characters that a summary may have."""
 WORK: Final = 0.25
 """Fraction of the window that should be free for work between two summaries."""
 _OVERHEAD_FACTOR: Final = 1.15
-"""Factor for the number of characters of the user's words, which leaves room for other required content too."""
+"""Factor for the characters of the user's words. The additional room is for other required content."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,17 +19,20 @@ if TYPE_CHECKING:
 
 CHARS_PER_TOKEN = 4.0
 IMAGE_TOKENS = 1200
-"""Tokens counted for an image."""
+"""Number of tokens that are counted for one image."""
 VOCABULARY = "cl100k_base"
 _FILE = "litellm_core_utils/tokenizers/9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
-"""Path of OpenAI's vocabulary (MIT) in litellm's package (MIT). Each line has a token in base64 and its rank."""
+"""Path of OpenAI's vocabulary inside litellm's package (both MIT).
+
+Each line of the file is a token in base64 and its rank.
+"""
 _SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
 """SHA-256 of the vocabulary, as published with tiktoken. A file with another hash is not used."""
 _PATTERN = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
     r"|\s+(?!\S)|\s"
 )
-"""Pattern that splits text into words; it is part of the vocabulary's definition."""
+"""Pattern that splits text into words. It is part of the definition of the vocabulary."""
 _PIECE = 64 * 1024
 
 

@@ -29,16 +29,16 @@ from tui_agent.protocol.parts import (
 )
 
 SHORT_BYTES, SHORT_LINES = 1_200, 24
-"""Maximum bytes and lines of a shortened text (about 300 tokens)."""
+"""Maximum bytes and lines of a text after it was shortened (about 300 tokens)."""
 _MIN_BLOCK_TOKENS = 400
-"""Minimum tokens of a message that is shortened."""
+"""Minimum number of tokens of a message that can be shortened."""
 _TINY_BYTES, _TINY_LINES, _TINY_MIN_TOKENS = 240, 6, 90
-"""Maximum bytes and lines of a text, and minimum tokens of a message, in a second pass.
+"""Limits for a second pass: maximum bytes and lines of a shortened text, and minimum tokens of a message.
 
 The second pass also shortens answers and the arguments of calls.
 """
 _MIN_WORD_TOKENS = 200
-"""Minimum tokens that remain of a cut user message."""
+"""Minimum number of tokens that are left of a user message that is cut."""
 _TRIES = 4
 _IMAGE = TextContent(text="[image left out: no room]")
 
@@ -56,11 +56,11 @@ class FittedHistory:
     dropped: set[int] = field(default_factory=set)
     words: dict[int, str] = field(default_factory=dict)
     whole: dict[int, MessageCount] = field(default_factory=dict)
-    """The uncut form of each message in `words`."""
+    """`dict` of the position of a message in `words` → the uncut message."""
     pinned: frozenset[int] = frozenset()
     """Positions of pinned messages, which are shortened last."""
     lost: dict[int, str] = field(default_factory=dict)
-    """The full texts of pinned messages that had to be shortened, by position."""
+    """`dict` of the position of a pinned message that had to be shortened → its full text."""
 
     def replace_cut(self, index: int, whole: MessageCount, after: MessageCount) -> None:
         """Replace the message at `index`, whose uncut form is `whole`, by its cut form `after`."""

@@ -22,7 +22,7 @@ from tui_agent.protocol.events.turn import IterationFinished, TurnFinished, User
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart
 
 TaskState: TypeAlias = Literal["open", "in_progress", "completed", "abandoned", "verified"]
-"""A task's state; `open` is `pending` in the todo list."""
+"""State of a task. `open` is called `pending` in the todo list."""
 
 
 class DescribableModel(FrozenModel):
@@ -332,7 +332,7 @@ class ActionHistory:
     def __init__(self) -> None:
         self.entries: list[HistoryEntry] = []
         self.calls: dict[CallId, tuple[int, ToolCalled]] = {}
-        """`dict` of the id of a call without a result → index of its entry in the history, and the event of the call.
+        """`dict` of the id of a call without a result → (index of the call's entry in the history, event of the call).
         """
         self.todo: dict[AgentId, dict[str, TodoItem]] = {}
 

@@ -10,7 +10,7 @@ from tui_agent.protocol.envelope import Envelope
 FoldT = TypeVar("FoldT")
 PayloadT = TypeVar("PayloadT", bound=Payload)
 Handler: TypeAlias = Callable[[FoldT, Envelope, PayloadT], bool | None]
-"""A function of a fold for one class of payload. Returns False if the fold's view did not change."""
+"""Function of a fold that handles one class of payload. Returns False if the fold's view did not change."""
 
 
 class Handlers(Generic[FoldT]):

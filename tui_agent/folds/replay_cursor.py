@@ -13,7 +13,7 @@ from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionHeadMoved
 
 KEYFRAME_INTERVAL = 500
-"""Number of events between two keyframes (stored views from which a replay continues)."""
+"""Number of events from one keyframe to the next. A keyframe is a stored view from which a replay can continue."""
 
 
 def views_at(records: Sequence[Record], seq: int) -> Views:
@@ -33,7 +33,7 @@ class ReplayCursor:
     def __init__(self, records: Sequence[Record] = (), *, interval: int = KEYFRAME_INTERVAL) -> None:
         self.records: list[Record] = list(records)
         self.folded_count = 0
-        """Number of events that were applied by all calls so far. Tests use it to measure the cost of a move."""
+        """Number of events that all calls so far have applied. Tests measure the cost of a move with this number."""
         self._span = interval
         self._keyframes: list[tuple[int, Views]] = []
         """The keyframes in order, each as (number of records applied, views).
@@ -44,7 +44,7 @@ class ReplayCursor:
         self._built = 0
         self._views = Views()
         self._position = 0
-        """Number of records that were applied to `_views`."""
+        """Number of records that `_views` contains."""
 
     def __len__(self) -> int:
         return len(self.records)

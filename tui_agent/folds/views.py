@@ -64,7 +64,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
 }
-"""Names of folds that need only few classes of events, each with these classes. Such a fold gets no other events."""
+"""Mapping from a fold that needs only few classes of events to these classes. Such a fold gets no other events."""
 
 _USER_EVENTS: Final = (UserMessageReceived, UserSteered, UserShellStarted)
 _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
@@ -79,7 +79,7 @@ _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
         *_USER_EVENTS,
     )
 )
-"""The event classes of which `Views` itself stores data."""
+"""Classes of the events that `Views` itself stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class FoldFault:
     seq: int
     kind: str
     error: str
-    """A one-line description: `KeyError: 'map'`."""
+    """Description of the error in one line, such as `KeyError: 'map'`."""
     detail: str
     """The traceback."""
 
@@ -106,7 +106,10 @@ class Views:
         self.branches = Branches()
         """The fold of the branches. Unlike the other folds, it gets every record, including those on other branches."""
         self.head_moved = False
-        """True if the head was moved: until `reset`, the other folds contain events of another branch."""
+        """True after the head was moved, until `reset`.
+
+        During this time, the other folds contain events of another branch.
+        """
         self.reset()
 
     def reset(self) -> None:
@@ -126,19 +129,22 @@ class Views:
         self.newest_restore: CheckpointRestored | None = None
         """The newest restore of files.
 
-        `restore_seq` is the event of the restore. `restore_target_seq` is the event whose files were restored.
+        None if there was none. Its `restore_seq` is the event of the restore, and its `restore_target_seq` is the event
+        whose files were restored.
         """
         self.restore_seq = self.restore_target_seq = -1
         self._restore_target = -1
         self.is_redo = False
         """True if the newest move of the head was a redo."""
         self.restore_plan: CheckpointPlanned | None = None
-        """The newest preview of the files that a revert would change."""
+        """The newest preview of a revert, which lists the files that the revert would change. None if there is none."""
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
         self.faults: dict[tuple[str, str], FoldFault] = {}
-        """The first error of each fold for each kind of event."""
+        """`dict` of (name of a fold, kind of event) → the first error of that fold in an event of this kind."""
         self.prompts: list[tuple[int, str]] = []
-        """The user's messages and `!` commands, with event numbers, that are not in the prompt's history yet."""
+        """The user's messages and `!` commands that are not in the prompt's history yet, each with the number of its
+        event.
+        """
         self.seq = -1
         self.last_kind = ""
         self.last_event_time = 0.0

@@ -16,10 +16,10 @@ WINDOW_LINES = 60
 K1, B_WINDOW, B_SYMBOL, NAME_TIMES = 1.2, 0.3, 0.35, 4
 _CONTAINERS = frozenset({"class", "module", "impl", "interface", "trait", "heading"})
 NO_LINE = 1 << 60
-"""A line number greater than any other."""
+"""A number that is greater than every line number."""
 NO_WORDS: frozenset[str] = frozenset()
 Values = Mapping[str, float]
-"""Value of each word of the question: its weight times its rarity."""
+"""Mapping from a word of the question to its value (weight times rarity)."""
 
 
 class WordLines:

@@ -21,11 +21,11 @@ MAX_FILES = 200_000
 GIT_S = 20.0
 MAX_BYTES = 1_000_000
 SUBMODULE, CLONE = "submodule", "nested clone"
-"""Reasons for leaving out a folder that git lists: it is in `.gitmodules`, or it has its own `.git`."""
+"""Reasons for leaving out a folder that git lists: the folder is in `.gitmodules`, or the folder has its own `.git`."""
 TICK_NS = 20_000_000
-"""Resolution of modification times in ns: two changes within this time can have the same modification time."""
+"""Resolution of modification times, in nanoseconds. Two changes within this time can get the same modification time."""
 GONE_TIME = -2
-"""Replaces the modification time of a folder that git lists but that does not exist on the disk."""
+"""Value used as the modification time of a folder that git lists but that does not exist on the disk."""
 NEVER_LISTED = REPOSITORY_FOLDERS | CACHE_FOLDERS
 INSTALL_FOLDERS = INSTALLED_FOLDERS | {"site-packages"}
 LOCK_FILES = frozenset(
@@ -41,7 +41,7 @@ BINARY_SUFFIXES = frozenset(
 )
 
 TRANSLATION_SUFFIXES = frozenset({"po", "pot", "xlf", "xliff"})
-"""Suffixes of translation files, which are left out because nobody searches for their words."""
+"""Suffixes of translation files. These files are left out: nobody searches for their words."""
 
 _OTHER_KINDS = {stat.S_IFLNK: "link", stat.S_IFDIR: SUBMODULE}
 

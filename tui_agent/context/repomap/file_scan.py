@@ -24,7 +24,7 @@ from tui_agent.context.repomap.file_list import (
 from tui_agent.context.repomap.inotify import InotifyWatch, WatchLost
 
 FULL_SCAN_S = 10.0
-"""Seconds after which all files are checked again even if the watcher reported nothing."""
+"""Maximum seconds between two checks of all files. They are checked even if the watcher reported nothing."""
 
 
 class FileScanner:

@@ -17,9 +17,9 @@ MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
 _PAIR = Struct("<If")
 Edges = list[dict[int, float]]
-"""Edges of the graph.
+"""Edges of the graph, from files to the files whose names they use.
 
-Item `n` belongs to the `n`-th file in path order: `dict` of a file whose names it uses → weight.
+Item `n` belongs to the `n`-th file in path order. It is a `dict` of the other file's number → weight.
 """
 
 

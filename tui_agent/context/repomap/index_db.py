@@ -19,7 +19,7 @@ from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.views import Symbol
 
 VERSION = 8
-"""Version of the tables and of the rules for splitting words. An index of another version is rebuilt."""
+"""Version of the tables and of the rules by which words are split. An index of another version is rebuilt."""
 BUSY_MS = 5_000
 _FIELDS = "id, path, size, mtime, inode, reason, language, rank"
 _SCHEMA = """
@@ -36,7 +36,7 @@ CREATE VIRTUAL TABLE messages USING fts5(text, tokenize='ascii');
 """
 
 SimilarCommit = tuple[float, list[str]]
-"""A past commit whose message is similar to a question: its BM25 score, and the files that it changed."""
+"""A past commit with a message similar to a question, as (BM25 score of the message, files that the commit changed)."""
 
 
 class Commits:

@@ -28,17 +28,17 @@ BATCH = 200
 SHORT = 3
 _NO_DEFINITION = frozenset({"key", "heading", "id", "rule", "test"})
 UNSETTLED = -1
-"""Replaces the modification time of a file that was written so recently that a later write could have the same time."""
+"""Value used as the modification time of a file that was just written. A later write could get the same real time."""
 _COARSE_NS, _FINE_NS = 2_000_000_000, 20_000_000
 MAX_TIMES = 200
-"""Maximum count of one word in a file; BM25 hardly distinguishes higher counts."""
+"""Maximum count of one word in a file. BM25 hardly distinguishes higher counts."""
 MAX_REFS = 500
 _DISTINCTIVE_WORD = re.compile(r"[^\W\d_]{6}|[^\W\d]\w*?(?:_|[a-z0-9][A-Z])\w")
-"""Matches a long word or a compound word, which is probably a name."""
+"""Matches a long word or a compound word. Such words are probably names."""
 _BLANK_TABLE = bytes(sign if chr(sign).isalnum() or sign == 95 else 32 for sign in range(128)) + bytes(
     range(128, 256)
 )
-"""Translation table that replaces ASCII characters by spaces, except letters, digits and underscores."""
+"""Translation table that replaces ASCII characters with spaces. Letters, digits and underscores are kept."""
 
 
 def index_entry(

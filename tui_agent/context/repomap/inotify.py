@@ -20,14 +20,14 @@ from struct import Struct
 
 MOST_FOLDERS = 20_000
 SHARE = 4
-"""Divisor of the user's limit of watches. Only a quarter is used, because editors need watches too."""
+"""Divisor of the user's limit of watches. Only a quarter is used: editors need watches too."""
 _LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
 _EVENT = Struct("iIII")
 _ROOM = 65_536
 _MODIFY, _ATTRIB, _WRITTEN = 0x2, 0x4, 0x8
 _MOVED, _CREATE, _DELETE = 0x40 | 0x80, 0x100, 0x200
 _WATCH_ENDED = 0x400 | 0x800 | 0x2000
-"""Event mask for a watched folder that was deleted, moved or unmounted."""
+"""Event mask of a watched folder that was deleted, moved or unmounted."""
 _OVERFLOW, _IGNORED = 0x4000, 0x8000
 _ONLY_FOLDERS, _NO_UNLINKED = 0x1000000, 0x4000000
 _IS_FOLDER = 0x40000000

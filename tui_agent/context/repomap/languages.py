@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TABLE = Path(__file__).with_name("languages.toml")
 QUERIES = Path(__file__).with_name("queries")
 Patterns: TypeAlias = Sequence[tuple[str, Pattern[bytes]]]
-"""Patterns that find symbols: pairs of (kind of symbol, pattern), applied in this order to the whole file."""
+"""Pairs of (kind of symbol, pattern that finds such symbols). They are applied in this order to the whole file."""
 _MODIFIERS = (
     r"^[ \t]*(?:(?:public|private|protected|internal|static|final|abstract|sealed|open|override|async|virtual|partial"
     r"|inline|data|suspend|fileprivate|mutating|const|lazy|case|implicit) +){0,6}"
@@ -77,7 +77,7 @@ _ARGUMENTS = rb"(?s)%b|%b|#[^\n]*+|\((?<!import \()((?:%b|\(%b*+\)|\[%b*+\])*+)\
     _STRINGS,
     *(_EXPRESSION,) * 3,
 )
-"""Matches Python brackets that contain only expressions, and skips strings and comments."""
+"""Matches Python brackets that contain only expressions. Strings and comments are skipped."""
 _COMMENTS = rb"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"
 _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _LONG_STRINGS,
@@ -86,7 +86,7 @@ _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _STRINGS,
     _COMMENTS,
 )
-"""Matches Java blocks without nested braces after parameters or a condition. Such blocks define no symbols."""
+"""Matches a Java block that follows parameters or a condition and has no nested braces. It defines no symbols."""
 
 _IDLE = {"python": _ARGUMENTS, "java": _STATEMENTS}
 _FIRST_LINES = (
@@ -158,7 +158,7 @@ class Languages:
 
 
 KNOWN = Languages()
-"""The built-in languages, without any that a plugin added."""
+"""The built-in languages only. Languages that plugins added are not included."""
 
 
 def compile_patterns(pairs: Iterable[tuple[str, str]]) -> Patterns:

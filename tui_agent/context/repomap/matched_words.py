@@ -22,7 +22,10 @@ class MatchedWords:
         self._root = root
         query = Query(question)
         self._words: dict[str, str] = {}
-        """Maps each searched form of a word to the word in the question; words with a higher weight come first."""
+        """Mapping from each searched form of a word to the word in the question.
+
+        Words with a higher weight come first.
+        """
         forms: dict[str, str] = {}
         for word in find_words(query.text):
             for piece in split_identifier(word):

@@ -15,9 +15,9 @@ from tui_agent.folds.text.word_forms import find_words
 MOST = 8
 MOST_NAMES = 200
 MOST_CODE_NAMES, MAX_WORDS = 3, 2_000
-"""Maximum number of code names that are looked up as files, and of words in which code names are searched for."""
+"""Maximum numbers of code names that are looked up as files, and of words that are searched for code names."""
 MOST_ALIKE = 5
-"""Maximum number of files that one name may mean. A name that could mean more files is ignored."""
+"""Maximum number of files that a name can refer to. A name that could refer to more files is ignored."""
 _NAME = re.compile(
     r"(?<![`'\"@])(?P<ahead>[`'\"@]*+)"
     r"(?:(?<=@\")(?P<quoted>[^\"\n]{1,300})|(?P<bare>[\w.+@~/\\$\[\]:#-]{2,300}|\b(?:Make|Docker|Rake|Gem|Proc|Just)file\b))"
@@ -34,9 +34,9 @@ _FIRST_PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _PACKAGES = ("__init__", "index", "mod", "lib")
 _LEAST_OF_MODULE = 2
 _LEAST_OF_PROSE = 3
-"""Minimum number of parts of a path without a file suffix. With fewer parts, text like "read/write" would match."""
+"""Minimum number of parts of a path without a file suffix. With fewer parts, text such as "read/write" would match."""
 Alike = Callable[[str], Sequence[str]]
-"""Function that returns the files whose names start with a given word (see `path_kinds.first_name`)."""
+"""Function of a name that returns the files whose names start with it (see `path_kinds.first_name`)."""
 
 
 class NamedFile(NamedTuple):

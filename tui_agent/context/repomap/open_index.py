@@ -14,7 +14,7 @@ from tui_agent.context.repomap.index_db import IndexFile, KnownFile, open_index,
 from tui_agent.context.repomap.snapshot import Snapshot
 
 BROKEN_INDEX_ERRORS = (sqlite3.Error, zlib.error, struct.error, ValueError, TypeError)
-"""Errors raised by reading an index that another program damaged."""
+"""Types of the errors that can occur when an index is read that another program damaged."""
 
 
 class OpenIndex:
@@ -23,9 +23,9 @@ class OpenIndex:
     def __init__(self, path: Path, key: Callable[[], str]) -> None:
         self._path, self._key = path, key
         self.index_file: IndexFile | None = None
-        """The open index file, if any."""
+        """The open index file. None if no file is open."""
         self.snapshot: Snapshot | None = None
-        """The content that was read from the open index file, if any."""
+        """The content that was read from the open index file. None if nothing was read."""
         self._version = -1
 
     @property

@@ -11,22 +11,25 @@ from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.question_words import Query
 
 DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
-"""Weight of a match in a file, by the kind of the file (`foreign`: vendored code or build output).
+"""Mapping from a kind of file to the weight of a match in such a file.
 
-Documents have the lowest weight, because their words match almost every question.
+`foreign` is vendored code or build output. Documents have the lowest weight: their words match almost every question.
 """
 SPOKEN_OF = 0.7
-"""Weight of a match in a file whose kind (e.g. tests) the question mentions."""
+"""Weight of a match in a file of a kind that the question mentions, such as tests."""
 DECLARING = 0.85
 """Weight of a match in a file that mainly declares names and types."""
 IN_SCOPE = 1.5
-"""Factor for a match in a folder named by the scope of a commit title, e.g. packages/client for `fix(client): …`."""
+"""Factor for a match in the folder that the scope of a commit title names.
+
+For example, `fix(client): …` names the folder packages/client.
+"""
 _DOC = re.compile(
     r"(?:^|/)(?:docs?|documentation|examples?|samples?|demos?|playgrounds?|changelogs?)/"
     r"|\.(?:md|mdx|rst|txt|adoc|po|pot|svg|csv|tsv|ipynb)$"
 )
 _TRANSLATED = re.compile(r"(?:^|/)(?:changes|news|i18n|locales?)/")
-"""Matches folders of change notes and translations, except compiled code in these folders."""
+"""Matches paths in folders of change notes and translations, except compiled code."""
 _DOC_NAME = re.compile(
     r"(?:^|/)(?:readme|changelog|changes|history|news|authors|contributing|licen[cs]e|release)[^/]*$"
 )

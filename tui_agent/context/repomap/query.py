@@ -31,10 +31,10 @@ from tui_agent.errors import EnvironmentFault
 
 T = TypeVar("T")
 ENOUGH = 300
-"""If at least this many files match the question, files that do not match are counted instead of listed."""
+"""Minimum number of matching files with which the other files are only counted and not listed."""
 PINNED = ("pinned",)
 NO_WORD = ("no word",)
-"""The reason shown for a file that contains no word of the question."""
+"""Reasons shown for a file that contains no word of the question."""
 
 
 class ClosedFlag:

@@ -15,7 +15,7 @@ _HEADING = re.compile(
     r" {0,3}(?:#{1,6}\s+(?P<marked>.+?)[\s#]*|\*\*(?P<bold>[^*]+)\*\*:?|(?P<plain>[A-Z][\w /()-]{1,40}):)\s*$"
 )
 _TICKED_BOX = re.compile(r"\s*[-*+] \[(?:[xX]\]|\s?\]\s+I\b)")
-"""Matches a ticked box, or an empty box with a statement by the author ("I ..."), but not an item of a plan."""
+"""Matches a ticked box, and an empty box with a statement by the author ("I ..."). Does not match an item of a plan."""
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _LABELLED = re.compile(r"(?P<label>[A-Za-z][\w ./()+-]{0,40}?)[* ]*(?P<sign>[:=])[=* ]*(?P<value>.*)")
 _VERSION = re.compile(r"\W*(?:[A-Za-z][\w.+-]*\s+){0,3}(?:[vV]\d+\.\d|\d+\.\d+\.\d)[\w.+-]*")
@@ -25,7 +25,7 @@ _CODE = re.compile(
     r"\s*+(?:(?:async |pub(?:lic)? |static |private )*+(?:class|const|def|export|fn|from|func|function|import|let|return|var"
     r"|package|using|if|for|while|#include)\b.*[\w)\]}'\":;{>]|[\w.]+\(.*\)|[\w.]+ ?= ?[A-Za-z_'\"\[{(].*|.*[;{}])$"
 )
-"""Matches a line of code. A heading such as `# Setup` directly above code is a comment of that code."""
+"""Matches a line of code. If such a line directly follows a heading such as `# Setup`, the heading is a comment."""
 _FORM_DEFAULT = re.compile(
     r"A clear and concise description of |Steps to reproduce the behavio|Add any other context |If applicable, add "
     r"|_No response_|(?:Go to|Click on|Scroll down to) '\.+'|See error$"
@@ -38,7 +38,7 @@ _LOCATION_WORDS = frozenset(
     machine os phone platform prerequisites ram screenshot screenshots severity smartphone system validations version
     versions""".split()  # noqa: SIM905 - read as prose
 )
-"""Words of headings that ask for the environment in which a problem occurred."""
+"""Words of headings that ask in which environment a problem occurred."""
 _PLATFORM_WORDS = frozenset(
     """aarch64 alpine amd android apple arch arm arm64 bit branch bsd build cent centos chrome chromium core cpu darwin debian
     dell desktop docker edge enterprise fedora firefox freebsd galaxy gb ghz gnu home intel ios ipad iphone kernel latest
@@ -54,18 +54,18 @@ _FORM_WORDS = _LOCATION_WORDS | frozenset(
     reproduce reproducer reproducible reproduction request required result results sample summary the there this to
     used using was we what where which you your""".split()  # noqa: SIM905 - read as prose
 )
-"""Words in the headings of issue forms. A heading that has only these words belongs to a form."""
+"""Words in the headings of issue forms. A heading with only such words belongs to a form."""
 _MAX_PRODUCT_WORDS = 2
-"""Maximum number of words of a product's name in a heading such as `Django version`."""
+"""Maximum number of words in the name of a product, in a heading such as `Django version`."""
 _PYTHON = re.compile(r"\s*File \"")
 _FOREIGN = re.compile(
     r"\s*(?:File \"[^\"]*(?:(?:site|dist)-packages|/lib(?:64)?/python\d|<frozen )"
     r"|at (?:\S.*)?(?:node_modules/|\bnode:|\(<anonymous>\)|<anonymous>:\d)|at (?:System|Microsoft)\."
     r"|at [\w$.@/]+\.[\w$<>]+\((?:[\w$]+\.\w+:\d+|Native Method|Unknown Source)\)|\.\.\. \d+ more$)"
 )
-"""Matches a stack frame in an installed package or the runtime.
+"""Matches a stack frame in an installed package or in the runtime.
 
-Every Java frame matches, because the class named in the frame is enough to find the file.
+Every Java frame matches. The class that it names is enough to find the file.
 """
 _CODE_INDENT = "    "
 """Indentation of the code line that Python prints below a frame."""

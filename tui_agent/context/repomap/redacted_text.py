@@ -13,11 +13,12 @@ from tui_agent.context.repomap.views import Symbol
 from tui_agent.ports.redaction import RedactionOptions
 
 FREE_TEXT_KINDS = frozenset("heading section id rule test label block stage target".split())  # noqa: SIM905
-"""Kinds of symbols whose names can be any text, such as headings."""
+"""Kinds of symbols that can have any text as their name. A heading is an example."""
 _VALUE = re.compile(r"[\"'`=\d](?:(?<=[\"'`])|(?<==) ?[^\s=]*\d|(?<=\d)\w*\d\w*\d)")
-"""Matches a signature that contains a value. Other signatures contain only names, so they contain no secret.
+"""Matches a signature that contains a value.
 
-The pattern starts with the characters that can start a value, which makes it fast.
+Other signatures contain only names and so no secret. The pattern is fast: it starts with the characters that can start
+a value.
 """
 
 

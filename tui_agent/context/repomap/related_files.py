@@ -15,10 +15,10 @@ from tui_agent.context.repomap.ranking import FileScore
 from tui_agent.context.repomap.snapshot import Snapshot
 
 FIRM, FIRST, SEEDS = 4, 10, 8
-"""Three numbers of files at the start of the order.
+"""Numbers of files at the start of the order.
 
 The first `FIRM` files keep their place. After the first `FIRST` places, tests, documents and settings files get a lower
-score. Files that are related to the first `SEEDS` files are added.
+score. Files that are related to one of the first `SEEDS` files are added.
 """
 LINK_SHARE, PAST_SHARE, LATER_SHARE = 0.2, 0.3, 0.3
 UNEQUAL = 0.5

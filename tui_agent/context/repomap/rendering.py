@@ -14,19 +14,22 @@ from tui_agent.protocol.unicode_text import format_count, replace_invisible
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
 _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
-"""Reasons for leaving files out that are nouns and get a plural (`2 links`). All others are adjectives (`3 binary`)."""
+"""Reasons for leaving out files that are nouns and so get a plural (`2 links`).
+
+All other reasons are adjectives (`3 binary`).
+"""
 IN_ORDER = 10
 BRIEF_SYMBOL_CHARS = 80
 MANY_TOPS = 4
-"""Minimum number of top-level names with which a map counts files by top-level folder.
+"""Minimum number of top-level names with which a map counts the files of each top-level folder.
 
-With fewer names, files are counted by the folders one level below.
+With fewer names, the map counts the files of the folders one level below.
 """
 CHARS_PER_TOKEN = 3.3
 DETAIL_SHARE = 0.55
-"""Fraction of a map's characters for files with symbols; the rest is for paths without symbols."""
+"""Fraction of a map's characters for files with symbols. The rest is for paths without symbols."""
 TAIL = 0.06
-"""Fraction of a map's characters reserved for folders and for the note on left-out files."""
+"""Fraction of a map's characters reserved for folders and for the note about left-out files."""
 
 
 def room_of(max_tokens: int) -> int:

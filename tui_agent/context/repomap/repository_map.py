@@ -35,18 +35,24 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 SMALL_BYTES, SMALL_FILES = 400_000, 40
-"""Maximum bytes and number of changed files that this process indexes itself; the worker process indexes more."""
+"""Maximum total bytes, and maximum number, of changed files that this process indexes itself.
+
+If there are more, the worker process indexes them.
+"""
 SOON_BYTES = 1_500_000
-"""If all files have at most this many bytes, the first call waits for the index instead of reading all files."""
+"""Maximum bytes of all files with which the first call waits for the index.
+
+With more, the call reads all files itself.
+"""
 ENOUGH = 0.6
-"""Minimum fraction of the files that the index must contain to be used."""
+"""Minimum fraction of the files that must be in the index. With fewer, the index is not used."""
 REFRESH_S = 120.0
 MEND_S = 30.0
 """Minimum seconds between two checks of the graph and the commit history."""
 ANSWERS = 8
 """Maximum number of maps in the cache. The cache is emptied when a file changes."""
 Key = tuple[str, int, int | None, tuple[str, ...], frozenset[str], frozenset[str], bool]
-"""The parameters of a request, which are the key of its map in the cache."""
+"""The parameters of a request for a map. The cache finds the map by this key."""
 
 
 def show_all(path: str) -> bool:

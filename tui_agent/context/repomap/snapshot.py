@@ -16,7 +16,7 @@ from tui_agent.context.repomap.path_kinds import by_first_name
 from tui_agent.context.repomap.views import Symbol
 
 PATH, NAMES, BODY = 4.0, 3.0, 1.0
-"""Weights of a question's word in a file's path, in the names that the file defines, and in the file's text."""
+"""Weights of a word of the question in the path of a file, in the names that the file defines, and in its text."""
 MOST_MATCHES, MOST_FILES = 400_000, 2_000
 Scores = tuple["array[int]", "array[float]"]
 

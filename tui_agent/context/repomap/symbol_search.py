@@ -16,7 +16,7 @@ from tui_agent.folds.text.word_forms import STOP_WORDS, split_identifier, stem
 MAX_FILES: Final = 400
 _PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SHORT: Final = 3
-"""A word with at most this many letters is stored unchanged in the index."""
+"""Maximum letters of a word that is stored unchanged in the index."""
 _NO_NAME: Final = frozenset({"heading", "id", "key", "rule"})
 
 

@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from tree_sitter import Tree
 
 MAX_SYMBOLS = 2_000
-"""Maximum symbols per file. Later symbols are not stored, but their words are."""
+"""Maximum number of symbols that are stored per file. The words of further symbols are stored all the same."""
 MAX_SIGNATURE = 140
 LONG = 4 * MAX_SIGNATURE
-"""Maximum bytes of a signature that are read; the signature is then redacted and cut to `MAX_SIGNATURE`."""
+"""Maximum bytes that are read of a signature. The signature is then redacted and cut to `MAX_SIGNATURE`."""
 MAX_NAME = 100
 MAX_DEPTH = 1_000
-"""Maximum depth of nested brackets. Patterns replace the parser for files with deeper nesting."""
+"""Maximum depth of nested brackets for the parser. Files with deeper nesting are read with patterns."""
 _DEPTH = {**dict.fromkeys(b"([{", 1), **dict.fromkeys(b")]}", -1)}
 _NO_BRACKETS = bytes(set(range(256)) - _DEPTH.keys())
 _ASCII = bytes(range(128)) + b"x" * 128
-"""Translation table that replaces each non-ASCII byte with a letter, so that byte positions stay the same."""
+"""Translation table that replaces each non-ASCII byte with a letter. Byte positions stay the same."""
 _LINES_OF_SIGNATURE = 6
 _NAMES_ONLY = frozenset(
     "variable constant define key property section heading id block rule stage test label target".split()  # noqa: SIM905
 )
-"""Kinds of symbols that are shown by name only, because their value can be a secret."""
+"""Kinds of symbols that are shown by name only. Their values can be secrets."""
 _WORDS_BEFORE = re.compile(rb"[ \t]*(?:[a-z]+ +){1,3}")
-"""Matches words before a definition that the grammar does not include in the definition, such as `export`."""
+"""Matches words such as `export` before a definition. The grammar does not count them as part of the definition."""
 _FIRST_GROUP = methodcaller("span", 1)
 _SCOPES = frozenset(
     "class module struct impl trait interface enum object heading contract table".split()  # noqa: SIM905

@@ -31,15 +31,16 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage
 
 FILE_S = 8.0
-"""CPU seconds after which the system ends a process that is reading one file.
+"""Limit of CPU seconds for reading one file.
 
-Elapsed time is not used: at low priority, one second of work can take ten seconds.
+The system ends a process that takes longer. The limit is not for elapsed time: at low priority, one second of work can
+take ten seconds.
 """
 SPLIT_BYTES = 3_000_000
-"""Minimum total size of the files, in bytes, for starting a second process."""
+"""Minimum total bytes of the files for which a second process is started."""
 CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
 WORKER_SHARE = 8
-"""Divisor of the remaining bytes: a chunk contains at most this part of them."""
+"""Divisor of the remaining bytes that gives the size of the next chunk. For example, 8 gives an eighth of them."""
 PATIENCE_S = 60.0
 END_S = 2.0
 _NUMBER = Struct("<I")

@@ -17,7 +17,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import FileChanged
 
 MAX_DIFF_BYTES: Final = 1_000_000
-"""Maximum size in bytes of contents that are compared line by line."""
+"""Maximum size of a file in bytes for a comparison line by line."""
 FileT = TypeVar("FileT", ChangedFile, PathChange)
 
 

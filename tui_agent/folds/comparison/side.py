@@ -48,7 +48,7 @@ from tui_agent.units import format_bytes
 MAX_BEATS: Final = 2_000
 BeatKind: TypeAlias = Mark | Literal["denied", "model", "tool", "asked", "end"]
 MARKED_KINDS: Final[frozenset[BeatKind]] = frozenset(("you", "files", "error", "compaction", "denied"))
-"""Kinds of beats (events on a branch's timeline) that are shown as marks. Other beats only change figures."""
+"""Kinds of beats (events on a branch's timeline) that are shown as marks. Beats of other kinds only change figures."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,15 +24,16 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPart
 
 MAX_FULL_MESSAGES = 400
-"""Number of messages that are stored in full after a summary has replaced them."""
+"""Maximum number of messages that are stored in full after a summary has replaced them."""
 FIRST_USER_MESSAGES, NEWEST_USER_MESSAGES = 20, 200
-"""Numbers of the user's older messages that are stored: the first ones (with the task) and the newest ones."""
+"""Maximum numbers of the user's older messages that are stored: of the first ones (with the task), of the newest ones.
+"""
 RETAINED_TOOLS: Final = ("present_plan", "run_tests")
-"""Tools of which the newest call is always stored; for `present_plan`, the newest call that the user approved."""
+"""Tools whose newest call is always stored. For `present_plan`, this is the newest call that the user approved."""
 QUOTED_CHARS: Final = 4_000
-"""Maximum characters of a call's arguments in the quotation of a restored call."""
+"""Maximum characters of arguments that are quoted when a call is restored."""
 FIRST_LINE_CHARS: Final = 120
-"""Maximum characters of a result's first line, which stays when the result is reduced to one line."""
+"""Maximum characters of the line to which a result is reduced: the first line of the result."""
 _ORIGINS: Final[dict[MessageOrigin, str]] = {
     "prompt": "a message of the user",
     "mentions": "files mentioned by the user",

@@ -70,7 +70,7 @@ class CompactedView:
     items: tuple[MessageRow, ...]
     compaction: int | None
     present_items: tuple[MessageRow, ...] = ()
-    """Messages that are in the context in their original form and that the user can pin: texts and results."""
+    """Messages (texts and results) that are in the context in their original form. The user can pin these messages."""
 
 
 class CountedTokens:
@@ -130,7 +130,7 @@ class TurnNumbers:
     def __init__(self) -> None:
         self._first_seqs, self._turns = [-1], [1]
         self._message_seq: int | None = None
-        """The event of a message whose turn has not started yet."""
+        """The seq of the user's message whose turn has not started yet. None if there is no such message."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:

@@ -136,12 +136,15 @@ _OTHER_SOURCE = _Source("other", "")
 _INSTRUCTIONS, _REPO_MAP = "instructions", "repo map"
 _OWN_SECTION_SENDERS = frozenset({_INSTRUCTIONS, _REPO_MAP})
 _CACHE_MISS = "nothing in the provider's cache"
-"""The reason for a cache miss of a request that starts like the previous one. The cache entry probably expired."""
+"""Reason for a cache miss if the request starts like the previous one. The cache entry probably expired."""
 _PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
 _EXPECTED_CACHE_SHARE = 0.8
-"""Minimum share of the unchanged tokens that must come from the cache to count as a cache hit."""
+"""Minimum fraction of the unchanged tokens that the cache must provide in a cache hit."""
 _CACHE_BLOCK_TOKENS = 1_024
-"""Tokens that may be missing even on a cache hit, because a cache stores whole blocks of this size."""
+"""Number of unchanged tokens that the cache need not provide in a cache hit.
+
+A cache stores whole blocks of this size.
+"""
 
 
 class Ledger:
@@ -152,21 +155,21 @@ class Ledger:
 
     def __init__(self) -> None:
         self._new_sources: dict[int, _Source] = {}
-        """Sources of messages that no request has contained yet."""
+        """`dict` of the seq of a message that no request has contained yet → the message's source."""
         self._calls: dict[CallId, _Source] = {}
         self._present: dict[int, tuple[_Source, int]] = {}
         self._removed: dict[int, tuple[_Source, int]] = {}
-        """Messages that the newest summary has replaced."""
+        """Messages that the newest summary has replaced: `dict` of seq → (source, size)."""
         self._ratio = 1.0
         self._requests: dict[RequestId, LedgerRequest] = {}
         self._previous: ContextPacked | None = None
         self._changes: dict[str, None] = {}
-        """Changes of the history since the newest request."""
+        """Changes of the history since the newest request, such as "turns summarised". The values are not used."""
         self._model = ("", "")
         self._previous_tokens = 0
-        """Tokens of the newest request, as its provider counted them."""
+        """Number of tokens of the newest request, as counted by the provider."""
         self._uses_cache = False
-        """True once the provider has read a part of a request from its cache."""
+        """True after the provider has read a part of a request from its cache."""
         self._view: LedgerView | None = None
 
     def apply(self, ev: Envelope) -> bool:

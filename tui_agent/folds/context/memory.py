@@ -24,10 +24,13 @@ TITLES: Final = {
 """Titles of the blocks of the memory, in order."""
 
 MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
-"""Maximum number of items in each block that grows. The oldest items are dropped."""
+"""Mapping from the name of a growing block to its maximum number of items. The oldest items are dropped."""
 MAX_CHANGED_FILES: Final = 200
 DIGEST_CHARS: Final = 12
-"""Number of characters of a digest that identify the content of a file before its first change."""
+"""Number of characters that are stored of a digest.
+
+The digest identifies the content of a file before its first change.
+"""
 _PLACES_SUFFIX = re.compile(r" \[([^\[\]]*)\]$")
 _CHANGED_SUFFIX = " was changed since"
 _NOTE_START = re.compile(r"; (?=\S)")

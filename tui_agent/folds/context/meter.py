@@ -28,14 +28,14 @@ from tui_agent.protocol.settings import ModelInfo
 
 MeterLevel: TypeAlias = Literal["below", "near", "over", "compaction"]
 SectionState: TypeAlias = Literal["whole", "reduced", "dropped"]
-"""State of a section when it was sent: complete, shortened, or without some of its parts."""
+"""State in which a section was sent: complete, shortened, or without some of its parts."""
 
 WARN_FRACTION, WARN_OFF_FRACTION = 0.32, 0.28
 SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = 0.40, 0.80, 0.85
 
 
 ASSUMED_WINDOW = 128_000
-"""Window in tokens that is assumed if a model's window is unknown.
+"""Window, in tokens, that is assumed for a model whose window is unknown.
 
 Without an assumed window, no limit would apply to such a model.
 """
@@ -85,9 +85,9 @@ class ContextMeterView:
     window_inferred: bool = False
     """True if `window` was inferred from a provider's refusal."""
     compaction_fraction: float = COMPACT_FRACTION
-    """Fraction of the window from which old turns are summarised. 0 means never automatically."""
+    """Fraction of the window at which old turns are summarised. 0 if turns are never summarised automatically."""
     input_budget: int | None = None
-    """The tokens that were available to the newest request."""
+    """Number of tokens that were available to the newest request. None if the number is unknown."""
 
     @property
     def message_tokens(self) -> int:
@@ -185,7 +185,10 @@ class MeterState:
     previous_tokens: int = 0
     window_inferred: bool = False
     stable: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The characters and tokens of each stable section, from the first counted request with the current text."""
+    """Mapping from the name of a stable section to its (characters, tokens).
+
+    They are from the first counted request with the section's current text.
+    """
 
 
 class ContextMeter:
@@ -198,7 +201,7 @@ class ContextMeter:
         self._state = state or MeterState()
         self._share = COMPACT_FRACTION
         self._pending_manifest: ContextPacked | None = None
-        """The newest manifest, whose sections are not computed yet, and the totals since then."""
+        """The newest manifest, if the sizes of its sections are not computed yet. None if they are."""
         self._pending_totals: list[int] = []
         self._view: ContextMeterView | None = None
 

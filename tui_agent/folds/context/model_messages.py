@@ -82,9 +82,9 @@ class History:
     answers: int = 0
     opening: LongText = ""
     was_interrupted: bool = False
-    """True if an earlier run ended before it finished the running turn."""
+    """True if an earlier run ended in the middle of the running turn."""
     is_fork_start: bool = False
-    """True until the first turn of a fork starts. If a turn ends while this is True, the fork cut it off."""
+    """True until the first turn of a fork starts. A turn that ends while this is True was cut off by the fork."""
 
     def add(self, message: Message) -> None:
         """Append a user message. While calls have no result yet, the message waits; it then follows their results."""

@@ -14,7 +14,7 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 _SMOOTHING: Final = 0.3
 _MIN_RATIO, _MAX_RATIO = 0.4, 2.5
 _MIN_TOKENS: Final = 100
-"""Minimum token count from which a ratio is computed. Ratios of smaller counts are inaccurate."""
+"""Minimum token count for computing a ratio. Ratios of smaller counts are inaccurate."""
 
 
 class Calibration:
@@ -30,7 +30,7 @@ class Calibration:
     def __init__(self, ratios: Mapping[str, float] | None = None) -> None:
         self.ratios: dict[str, float] = dict(ratios or {})
         self._counted: dict[RequestId, tuple[str, int]] = {}
-        """`dict` of the id of a request without an answer → the tokenizer's name and its token count."""
+        """`dict` of the id of a request without an answer → (name of the tokenizer, its token count)."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:

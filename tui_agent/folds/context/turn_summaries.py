@@ -22,9 +22,9 @@ from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_CHARS: Final = 6_000
 MAX_BYTES: Final = 7_600
-"""Maximum UTF-8 bytes of the text with all summaries. A longer text would be stored in a blob."""
+"""Maximum UTF-8 bytes of the text that contains all summaries. A longer text would be stored in a blob."""
 MAX_CARRIED_CHARS: Final = 900
-"""Maximum characters of the summary with which the session itself started."""
+"""Maximum characters of the summary of an earlier session with which this session started."""
 _MAX_TEXT_CHARS = 1_200
 _DONE = ("completed", "verified", "abandoned")
 

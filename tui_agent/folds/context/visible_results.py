@@ -27,9 +27,9 @@ TAKES: tuple[type[Payload], ...] = (
 
 
 _ResultChange: TypeAlias = tuple[int, AgentId, Payload | None]
-"""The seq, the agent and the payload of an event that may change which results are visible.
+"""The (seq, agent, payload) of an event that may change which results are visible.
 
-For a result itself, the payload is None, because it may be large.
+For the event of a result, the payload is None: it may be large.
 """
 
 

@@ -16,13 +16,13 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 from tui_agent.protocol.settings import ModelInfo
 
 BELOW_REFUSED: Final = 0.75
-"""Fraction of a refused request's size that is tried next, if no larger request was accepted."""
+"""Factor for the size of a refused request. It gives the next size to try if no larger request was accepted."""
 _MIN_GAP: Final = 0.02
-"""Relative gap between the accepted and the refused size below which no size in between is tried."""
+"""Minimum relative gap between the accepted and the refused size for trying a size in between."""
 _COUNT_TOLERANCE: Final = 0.98
-"""Factor that keeps accepted sizes below refused sizes. Our inexact counts can contradict this order."""
+"""Factor that keeps accepted sizes below refused sizes. Without it, our inexact counts could put them above."""
 _ANNOUNCED_CHANGE: Final = 0.15
-"""Relative change of a window below which the user is not told about the change."""
+"""Minimum relative change of a window about which the user is told."""
 
 
 @dataclass(frozen=True, slots=True)

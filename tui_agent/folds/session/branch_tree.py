@@ -22,7 +22,7 @@ from tui_agent.protocol.events.turn import TurnEnd, TurnStarted, UserMessageRece
 from tui_agent.protocol.unicode_text import format_count
 
 TurnState: TypeAlias = Literal["done", "failed", "stopped", "open", "empty"]
-"""State of a turn. `open`: the turn has not ended. `empty`: the turn never started."""
+"""State of a turn. `open` means that the turn has not ended, and `empty` that it never started."""
 FAILED_ENDS: Final[frozenset[TurnEnd]] = frozenset(("rejected", "stuck", "model_error", "error"))
 
 
@@ -211,9 +211,9 @@ class Tree:
         self._lines = LineCounter(text)
         self._branches: list[_OpenBranch] = []
         self._starts: list[int] = []
-        """The first seq of each stretch of records between two moves of the head."""
+        """The first seq of each stretch. A stretch is the records between two moves of the head."""
         self._run_branches: list[int] = []
-        """The index of the branch of each stretch in `_starts`."""
+        """For each stretch in `_starts`, the index of its branch."""
         self._current = 0
 
     def apply(self, record: Record) -> bool:

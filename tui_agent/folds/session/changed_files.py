@@ -181,7 +181,7 @@ class ModifiedFiles:
         self._originals: dict[str, str | None] = {}
         self._history: dict[str, list[FileState]] = {}
         self._to_seq = -1
-        """The event whose files are being restored."""
+        """The seq of the event whose files are being restored. -1 if no event is."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:

@@ -28,7 +28,7 @@ class DelegateState:
     tools: tuple[str, ...]
     model: ModelInfo
     policy: PolicyName | None
-    """The policy for the delegate's calls; None means the session's policy."""
+    """Name of the policy for the delegate's calls. None for the session's policy."""
     max_tokens: int | None
     max_iterations: int | None
     start_seq: int
@@ -42,7 +42,7 @@ class DelegateState:
     model_calls: int = 0
     tool_calls: int = 0
     request: RequestId | None = None
-    """The delegate's model request that has no answer yet."""
+    """Id of the delegate's model request that has no answer yet. None if there is no such request."""
     files_created: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
     files_deleted: tuple[str, ...] = ()

@@ -44,9 +44,9 @@ from tui_agent.protocol.mentions import Mention
 from tui_agent.protocol.parts import TextContent, ToolCallPart
 
 _VALUE_LISTS = ("queue", "open_calls", "delegates", "permissions", "jobs", "questions")
-"""Fields that are dicts in `Draft`; in the view they are tuples of the dicts' values."""
+"""Names of the fields that are a dict in `Draft`. In the view, each is a tuple of the dict's values."""
 _KEY_LISTS = ("open_requests", "granted_rules", "explored_paths", "written_paths")
-"""Fields that are dicts in `Draft`; in the view they are tuples of the dicts' keys."""
+"""Names of the fields that are a dict in `Draft`. In the view, each is a tuple of the dict's keys."""
 _DICTS = ("read_files", "artifacts", "extra", "uncheckpointed")
 _PLAIN_FIELDS = tuple(
     field.name
@@ -62,7 +62,7 @@ class SessionState:
 
     def __init__(self, draft: Draft | None = None) -> None:
         self.draft = draft or Draft()
-        """The complete state, for a snapshot. Later events change it."""
+        """The complete state, from which a snapshot is made. Later events change this object."""
         self._view: SessionStateView | None = None
 
     def apply(self, ev: Envelope) -> bool:

@@ -10,7 +10,7 @@ from tui_agent.protocol.events.files import CheckpointRestored, FolderChange
 from tui_agent.protocol.unicode_text import format_count
 
 FolderFiles: TypeAlias = tuple[str, int]
-"""A generated folder (with `/` at the end) and the number of its changed files."""
+"""The path of a generated folder (with `/` at the end), and the number of changed files in the folder."""
 
 
 class GeneratedFiles:

@@ -14,9 +14,9 @@ from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobS
 from tui_agent.protocol.events.session import RunStarted
 
 OUTPUT_TAIL_CHARS = 32 * 1024
-"""When a job's output is cut, this many characters at its end are kept."""
+"""Number of characters that are kept at the end of a job's output when the output is cut."""
 _SLACK = 2 * OUTPUT_TAIL_CHARS
-"""A job's output is cut when it is longer than this number of characters."""
+"""Maximum characters of a job's output that is not cut."""
 JobState: TypeAlias = Literal["running"] | JobEnd
 
 

@@ -21,7 +21,7 @@ from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state import Draft
 
 FORMAT: Final = 47
-"""Version of the format. Increase it whenever a fold in the snapshot stores or derives different data."""
+"""Version of the format. Increase this number whenever a fold in the snapshot stores or derives different data."""
 MAX_MESSAGES: Final = 20_000
 
 

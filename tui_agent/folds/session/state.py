@@ -70,7 +70,10 @@ class Draft:
     repeated_call: str = ""
     repeat_count: int = 0
     repeat_iteration: int = 0
-    """The iteration of the newest call. Equal calls of one iteration count once: the model saw no result between them."""
+    """Number of the iteration of the newest call.
+
+    Equal calls of one iteration count once: the model saw no result between them.
+    """
     last_error: str = ""
     session_context: str = ""
     start_seq: int = 0
@@ -81,11 +84,11 @@ class Draft:
     pending_steers: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
-    """`dict` of the id of a model request without an answer → the agent that is charged for the request."""
+    """`dict` of the id of a model request without an answer → the agent whose budget the request uses."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
     delegate_count: int = 0
     main_local_iteration: int = 0
-    """The main agent's own iteration count while a delegate works."""
+    """The main agent's own iteration count, which does not change while a delegate works."""
     permissions: dict[CallId, PermissionRequested] = field(default_factory=dict)
     questions: dict[RequestId, QuestionAsked] = field(default_factory=dict)
     granted_rules: dict[str, None] = field(default_factory=dict)
@@ -104,10 +107,10 @@ class Draft:
     commit: str = ""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
     written_paths: dict[str, bool] = field(default_factory=dict)
-    """Files changed by agents and their commands, newest last. The value is True for a file that an agent created."""
+    """Files that agents and their commands changed, newest last. The value is True if an agent created the file."""
     crash_time: float | None = None
     last_event_time: float = 0.0
-    """Time of the newest event that is not a repair of the log, in seconds since the epoch."""
+    """Time of the newest event in seconds since the epoch. Repairs of the log do not count."""
     environment: str = ""
     environment_details: str = ""
     sandbox: str = ""

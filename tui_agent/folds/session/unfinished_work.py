@@ -12,7 +12,7 @@ from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
 
 PROGRAM_ENDED: Final = "The program ended in this turn."
 SUMMARIES: Final[dict[ToolStatus, str]] = {"interrupted": "stopped", "lost": "lost"}
-"""`dict` of the status of an unfinished call → the summary that the screen shows."""
+"""`dict` of the status of an unfinished call → the text that the screen shows as its result."""
 
 
 def unfinished_status(call: OpenCall, *, crashed: bool) -> ToolStatus:

@@ -44,7 +44,7 @@ HOOKS_REASON = "before_tool hook"
 """The reason shown for an agent while hooks decide about one of its calls."""
 
 STUCK_AFTER = 3
-"""Number of equal calls in a row from which `almost_stuck` is True."""
+"""Minimum number of equal calls in a row for which `almost_stuck` is True."""
 
 
 def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
@@ -75,12 +75,12 @@ class OpenCall:
     called: bool = False
     """True if `tool.called` was recorded."""
     started: bool = False
-    """True if `tool.started` was recorded, so that the call may have had side effects."""
+    """True if `tool.started` was recorded. The call may then have had side effects."""
     writes: bool = False
     waits_for_delegate: bool = False
-    """True if a delegate that has not started will do the work of the call."""
+    """True if the work of the call is left to a delegate that has not started."""
     awaits_decision: bool = False
-    """True if the user was asked for permission, in this or an earlier run, and has not answered."""
+    """True if the user was asked for permission and has not answered. The question can be from an earlier run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class SessionStateView:
     root_task: str = ""
     subtask: str = ""
     subtask_id: int = 0
-    """The number of the delegate whose task is `subtask`. 0 for the main agent's own work."""
+    """Number of the delegate that has the task `subtask`. 0 if `subtask` is the main agent's own work."""
     turn: int = 0
     turn_running: bool = False
     turn_started_at: float | None = None
@@ -157,44 +157,45 @@ class SessionStateView:
     head_moved: bool = False
     """True after a revert, undo, redo or fork, until the next turn starts.
 
-    In this state nothing has failed and nothing was stopped, but queued messages wait until the user continues.
+    In this state nothing has failed and nothing was stopped. Queued messages still wait until the user continues.
     """
     shell: UserShellStarted | None = None
-    """The user's own command (`!`) that is running; None if there is none."""
+    """The user's own command (`!`) that is running. None if no such command is running."""
     shell_started_at: float | None = None
     iteration: int = 0
     own_iteration: int = 0
-    """The number of the main agent's iteration or, in a delegate's view, of the delegate's iteration.
+    """Number of the main agent's iteration.
 
-    Delegates that run at the same time are in different iterations.
+    In a delegate's view, the number of the delegate's own iteration. Delegates that run at the same time are in
+    different iterations.
     """
     local_iteration: int = 0
     main_local_iteration: int = 0
-    """The main agent's own iteration count, even while a delegate works."""
+    """The main agent's own iteration count, which does not change while a delegate works."""
     delegate_level: int = 0
     own_iteration_limit: int | None = None
-    """In a delegate's view, the maximum number of the delegate's iterations."""
+    """Maximum number of iterations of the delegate, in a delegate's view. None if there is no such limit."""
     parts: int = 0
-    """The number of message parts so far, which is also the index of the next part."""
+    """Number of message parts so far. The next part gets this number as its index."""
     used: BudgetUse = field(default_factory=BudgetUse)
-    """The amounts used of each budget."""
+    """The used amount of each budget."""
     undone_cost_usd: float = 0.0
-    """The known cost of all turns that are not on the current branch because of an undo or a redo."""
+    """Known cost, in US dollars, of all turns that an undo or a redo removed from the current branch."""
     repeated_call: str = ""
-    """The digest (`call_digest`) of the newest finished call and its result."""
+    """Digest of the newest finished call and its result (see `call_digest`)."""
     repeat_count: int = 0
     """Number of iterations in a row whose calls have the digest `repeated_call`."""
     last_error: str = ""
     """The message of the last failure of the engine, of a model or of a call."""
     session_context: str = ""
-    """The summary of an earlier session with which this session continues; empty if there is none."""
+    """Summary of the earlier session that this session continues. Empty if there is no earlier session."""
     start_seq: int = 0
     """The seq at which the history of `agent` begins."""
     last_event: str = ""
     todo: tuple[TodoItem, ...] = ()
     queue: tuple[UserQueued, ...] = ()
     pending_prompt: UserMessageReceived | None = None
-    """A recorded message whose turn has not started, e.g. after a crash."""
+    """A recorded message whose turn has not started, e.g. because of a crash. None if there is no such message."""
     pending_steers: int = 0
     """Number of steering messages that no request has sent yet."""
     open_calls: tuple[OpenCall, ...] = ()
@@ -211,34 +212,34 @@ class SessionStateView:
     """Rules that the user allowed for this session."""
     read_files: dict[str, ReadFile] = field(default_factory=dict)
     artifacts: dict[str, Artifact] = field(default_factory=dict)
-    """`dict` of id → artifact, with the artifacts that `read_file` and `grep` can read."""
+    """Artifacts that `read_file` and `grep` can read, as a `dict` of id → artifact."""
     explored_paths: tuple[str, ...] = ()
     memory: JsonMap = field(default_factory=dict)
-    """The task's working memory: `dict` of block name → block. Callers must not change it."""
+    """The working memory of the task, as a `dict` of block name → block. Callers must not change the dict."""
     mentioned_paths: tuple[str, ...] = ()
-    """Paths mentioned in the message that started the newest turn; folders end in `/`."""
+    """Paths that the message at the start of the newest turn mentions. Paths of folders end in `/`."""
     has_repo_map: bool = False
-    """True if the model's history contains a repository map."""
+    """True if the history that the model sees contains a repository map."""
     map_delay_reason: str = ""
-    """The reason why the repository map is not in the next request. Empty if the map is not missing."""
+    """Reason why the repository map is not in the next request. Empty if no map is missing."""
     totals: Totals = Totals()
     turn_totals: Totals = Totals()
     jobs: tuple[JobStarted, ...] = ()
-    """The running background jobs."""
+    """The background jobs that are running."""
     job_count: int = 0
     """Number of jobs started on this branch."""
     clean: bool = True
     """True if the newest run ended properly, or if no run has started."""
     commit: str = ""
-    """The commit of the workspace's newest checkpoint. Empty if there is no checkpoint."""
+    """Commit of the workspace's newest checkpoint. Empty if there is no checkpoint."""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
-    """`dict` of path → newest change of the file since the newest checkpoint."""
+    """`dict` of path → newest change of the file. Contains the files that changed after the newest checkpoint."""
     written_paths: tuple[str, ...] = ()
     """Every file that agents and their commands changed in this session, newest last."""
     crash_time: float | None = None
-    """Time of the newest event of a run that crashed during a call that writes.
+    """Time of the newest event before a crash, if a call that writes was running then.
 
-    It is None after the next checkpoint.
+    None after the next checkpoint.
     """
     environment: str = ""
     """The name of the environment in which commands run.
@@ -249,19 +250,19 @@ class SessionStateView:
     sandbox: str = ""
     """The sandbox of this run's commands.
 
-    Empty if no sandbox protects the workspace; `no_sandbox_reason` is then the reason.
+    Empty if no sandbox protects the workspace. The reason is then in `no_sandbox_reason`.
     """
     no_sandbox_reason: str = ""
     exposed_variables: tuple[str, ...] = ()
-    """Names of environment variables with secrets that commands may read."""
+    """Names of the environment variables that contain secrets and that commands may read."""
     fork_changes: ForkChange | None = None
-    """The changes of a fork that are not applied yet. None once a turn has started."""
+    """The changes of a fork that are not applied yet. None after a turn has started."""
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
     commands: Mapping[str, tuple[OfferedCommand, ...]] = field(default_factory=dict)
-    """`dict` of owner → the owner's slash commands that run in the engine."""
+    """`dict` of owner (such as a plugin) → the owner's slash commands that run in the engine."""
     extra: JsonMap = field(default_factory=dict)
-    """`dict` of plugin → the value that the plugin stored with a `plugin.event` named `state`."""
+    """`dict` of plugin → value that the plugin stored. It stores the value with a `plugin.event` named `state`."""
 
     @property
     def cost_usd(self) -> float | None:

@@ -17,11 +17,11 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.text.glob import NamePattern, compile_parts, matches_parts
 
 MAX_LINES = 5_000
-"""Maximum number of lines. A line with `**` counts once for each name in it."""
+"""Maximum number of lines that are read. A line with `**` counts once for each name in it."""
 MAX_LINE_CHARS = 1_000
-"""Maximum characters of a line. A longer line is skipped."""
+"""Maximum characters of a line. Longer lines are skipped."""
 MAX_STAR_RUNS = 10
-"""Maximum number of star sequences (`*`, `**`) in a line. A line with more is skipped."""
+"""Maximum number of star sequences (`*` or `**`) in a line. Lines with more are skipped."""
 _STARS = re.compile(r"\*+")
 
 
@@ -32,7 +32,7 @@ class _Line:
     folders_only: bool
     by_name: bool
     inside_only: bool
-    """True if the line ends with `/**`. It then matches the contents of the folder and not the folder itself."""
+    """True if the line ends with `/**`. The line then matches the contents of the folder, but not the folder itself."""
 
     @property
     def work(self) -> int:

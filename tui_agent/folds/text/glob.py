@@ -14,7 +14,7 @@ from typing import TypeAlias
 MAX_PATTERN_CHARS = 500
 MAX_ALTERNATIVES = 64
 NamePattern: TypeAlias = Pattern[str] | None
-"""The pattern of one name of a path. None means `**`, which matches any number of names."""
+"""Pattern for one name of a path. None stands for `**`, which matches any number of names."""
 
 _CLASSES = {
     "alpha": "a-zA-Z",

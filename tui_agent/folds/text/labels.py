@@ -55,7 +55,7 @@ FAILURE_LABELS: Final[dict[str, str]] = {
     "budget": "a limit that was reached",
     "engine": "the engine itself",
 }
-"""Labels for the causes of failures, which are the keys of `MetricsView.failures`."""
+"""Mapping from the cause of a failure to its label. The causes are the keys of `MetricsView.failures`."""
 
 
 def unknown_price_warning(model: str, limit_usd: float | None, *, has_price: bool) -> str:

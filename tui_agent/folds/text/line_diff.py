@@ -13,7 +13,7 @@ from tui_agent.fast_dataclass import dataclass
 
 CONTEXT_LINES = 3
 EXACT_LIMIT = 1_000_000
-"""Maximum product of the two texts' line counts for an exact comparison."""
+"""Maximum product of the two texts' numbers of lines for an exact comparison."""
 NO_NEWLINE = "\\ No newline at end of file"
 
 

@@ -15,29 +15,30 @@ _PIECE = re.compile(
     r"|(?<![A-Za-z0-9])[0-9](?:[a-z]{1,2}|[A-Z]{1,2})(?![A-Za-z0-9])"
     r"|[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])|[0-9]+|[^\W\d_a-zA-Z]+"
 )
-"""Matches the pieces of an identifier that are compared separately.
+"""Matches the pieces into which an identifier is split.
 
-Words like i18n, k8s or 2fa stay one piece, because their letters alone mean nothing. The words `URLs` and `IPv4` stay
-one piece, because there is no split before the last capital.
+Each piece can be compared separately. Words like i18n, k8s or 2fa stay one piece: their letters alone mean nothing.
+`URLs` stays one piece too, and is not split into `UR` and `Ls`.
 """
 _LETTERS = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}[a-z](?![a-z])|[A-Z]+(?![a-z])")
-"""Like `_PIECE` for words that have only ASCII letters, but faster."""
+"""Matches the same pieces as `_PIECE` in words of ASCII letters only. This pattern is faster."""
 _WIDE = re.compile(r"(?![\u3100-\u33ff])[\u3040-\u9fff\uac00-\ud7af]")
 """Matches a Kana, Han or Hangul character.
 
 A set with all three ranges compiles twenty times slower than sets of at most two.
 """
 MAX_WORD_CHARS = 64
-"""Maximum characters of a word. A longer word is not indexed."""
+"""Maximum characters of a word in the index. Longer words are not indexed."""
 MAX_NUMBER_DIGITS = 5
-"""Maximum number of digits that form one word with the letters before them, as in sha512, utf8 or phase_2."""
+"""Maximum number of digits that form one word with the letters before the digits, as in sha512, utf8 or phase_2."""
 MIN_GENERATED_CHARS = 20
 """Minimum characters of a run of letters and digits that looks generated (see `_is_generated`)."""
 MIN_GENERATED_DIGITS = 3
 """Minimum number of digits in a run of letters and digits that looks generated."""
 MAX_CHARS_PER_CHANGE = 4
-"""A run looks generated only if its kind of character (lower case, capital, digit) changes at least once in this many
-characters on average.
+"""Maximum number of characters for each change between lower case, capitals and digits in a generated-looking run.
+
+For example, a run of 20 characters needs 5 changes.
 """
 _LONG_RUN = re.compile(rf"[A-Za-z0-9]{{{MIN_GENERATED_CHARS},}}")
 _KIND_CHANGE = re.compile(r"(?<=[a-z0-9])[A-Z]|(?<=[A-Za-z])[0-9]|(?<=[0-9])[a-z]")

@@ -60,15 +60,21 @@ class Trace:
         self.tree = SpanTree(keep)
         self.turn: Node | None = None
         self.turn_iterations = 0
-        """Number of the turn's iterations so far, without those of delegates."""
+        """Number of the turn's iterations so far. Iterations of delegates do not count."""
         self.iterations: dict[AgentId, Node] = {}
         self.requests: dict[RequestId, Node] = {}
         self.tools: dict[CallId, Node] = {}
         self.subtasks: dict[AgentId, Node] = {}
         self.unstarted_calls: dict[CallId, Node] = {}
-        """Calls that had not started when their turn ended. The turn that continues the work runs them."""
+        """`dict` of call id → span, for calls that had not started when their turn ended.
+
+        The turn that continues the work runs them.
+        """
         self.sent_tokens: dict[RequestId, int] = {}
-        """`dict` of the id of a request without an answer → the number of tokens sent, as counted before sending."""
+        """`dict` of the id of a request without an answer → number of tokens sent.
+
+        The tokens were counted before sending.
+        """
         self.last_at = 0.0
 
     def apply(self, ev: Envelope) -> bool:
@@ -119,7 +125,7 @@ class Trace:
 
 
 CHARS_PER_TOKEN = 4.0
-"""Characters per token that are assumed for text whose tokens were not counted."""
+"""Assumed number of characters per token in text whose tokens were not counted."""
 
 _HANDLERS: Handlers[Trace] = Handlers()
 

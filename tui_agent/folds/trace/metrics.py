@@ -27,7 +27,7 @@ from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, Usage, add_cost
 
 SEARCHES = frozenset(("search", "find"))
-"""Verbs of tool calls that search."""
+"""Verbs of calls that search. The verb is a short name for the kind of work, such as `read`."""
 _COUNTED_KINDS = {
     "turns": "turn.started",
     "iterations": "iteration.started",
@@ -39,7 +39,7 @@ _COUNTED_KINDS = {
     "memory_updates": "memory.updated",
     "repomap_uses": "repomap.used",
 }
-"""`dict` of figure → kind of event, for the figures that only count the events of one kind."""
+"""`dict` of figure → kind of event. Contains the figures that are only the number of events of one kind."""
 _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_limit", "cost_limit"))
 
 
@@ -136,20 +136,20 @@ class Metrics:
 
     def __init__(self) -> None:
         self.sums = MetricsView()
-        """The figures that each event updates. The method `view` adds the others."""
+        """The figures that are updated with each event. The method `view` adds the other figures."""
         self.read_lines: dict[tuple[AgentId, str, str], set[tuple[int, int]]] = {}
-        """The ranges of lines that were read, by (agent, path, digest of the content)."""
+        """`dict` of (agent, path, digest of the content) → ranges of lines that the agent has read."""
         self.first_turn_at: float | None = None
         self.first_test_at: float | None = None
         self.last_search_part: int | None = None
-        """The index of the part with the newest search, until the first edit."""
+        """Index of the part with the newest search before the first edit. None if there was no search."""
         self.call_parts: dict[CallId, int] = {}
         """`dict` of the id of a call without a result → index of the part with the call."""
         self.first_read_parts: dict[str, int] = {}
         self._targets: set[str] = set()
         self._files = ModifiedFiles()
         self.command_edits: dict[CallId, list[tuple[str, float]]] = {}
-        """`dict` of the id of a running call → (path, time) of each file that the call's command changed."""
+        """`dict` of the id of a running call → (path, time) of each file that the command of the call changed."""
         self._observations = VisibleResults()
         self._view: MetricsView | None = None
 

@@ -40,13 +40,13 @@ class Node:
     tokens_out: int | None = None
     cost_usd: float | None = None
     children: "list[Node] | tuple[()]" = ()
-    """The child spans that are not packed.
+    """The child spans that are not packed, as a list.
 
-    It is a tuple while it is empty: most spans have no children, and their lists would take a megabyte in a long
+    An empty tuple if there are none. Most spans have no children. Empty lists for them would take a megabyte in a long
     session.
     """
     packed_children: tuple[int, ...] = ()
-    """Indices of the children that were packed."""
+    """Indices of the child spans that are packed."""
     outcome: str = ""
     detail: str = ""
     part: int | None = None
@@ -66,7 +66,7 @@ class SpanTree:
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._nodes: dict[int, Node] = {}
-        """Nodes of spans that can still change, and of the newest spans that cannot."""
+        """`dict` of index → node, for spans that can still change and for the newest spans that cannot."""
         self._spans = PackedSpans(keep)
         self._count_all = 0
         self._dirty: dict[int, Node] = {}
@@ -79,7 +79,7 @@ class SpanTree:
         self._longest = 0.0
         self._has_costs = False
         self.crash_time: float | None = None
-        """The time of a crash, at which open spans end at the latest. None if there was no crash."""
+        """Time of a crash. Open spans end at this time at the latest. None if there was no crash."""
 
     def open(self, kind: SpanKind, name: str, ev: Envelope, parent: Node | None) -> Node:
         """Add a running span and return its node."""
@@ -256,7 +256,7 @@ class SpanTree:
 _shared_fields = attrgetter(
     *(field.name for field in fields(Span) if field.name not in ("parent", "children"))
 )
-"""Function that returns the values of all fields of a span except `parent` and `children`."""
+"""Function of a span that returns the values of all its fields except `parent` and `children`."""
 
 
 def _freeze_node(node: Node) -> Span:

@@ -70,9 +70,9 @@ class UserEntry(EntryBase):
     state: Literal["sent", "queued", "steered", "removed"]
     queue_id: RequestId | None = None
     mentions: tuple[Mention, ...] = ()
-    """The mentions in the message, without the texts that were read because of them."""
+    """The mentions in the message. The texts that were read for the mentions are left out."""
     command: str = ""
-    """The slash command that produced the text, as typed."""
+    """The slash command that produced the text, as the user typed it. Empty if no command did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +131,13 @@ class ToolEntry(EntryBase):
     """Number of lines of live output so far, including lines that are no longer stored."""
     blocks: tuple[DisplayBlock, ...] = ()
     denial: str = ""
-    """The reason why the call was denied, or the user's words when the user denied it."""
+    """Reason why the call was denied. If the user denied the call, the user's words."""
     denied_by_user: bool = False
     full_output: LongText | None = None
     subtask: Subtask | None = None
-    """The delegate that does the work of the call. `output` then lists the delegate's calls.
+    """The delegate that does the work of the call.
 
-    None if no delegate does the work.
+    None if no delegate does. With a delegate, `output` lists the delegate's calls.
     """
     is_question: bool = False
     """True if the call only asks the question in the next entry. The chat then shows no row for the call."""
@@ -200,9 +200,12 @@ class TurnEntry(EntryBase):
     cost_usd: float | None
     edits: int = 0
     folders: tuple[FolderFiles, ...] = ()
-    """Generated folders with changed files. `files` does not count these files."""
+    """Generated folders with changed files. These files are not counted in `files`."""
     has_unknown_changes: bool = False
-    """True if a call that may have changed files was lost in a crash, until a checkpoint contains its changes."""
+    """True if a crash interrupted a call that may have changed files.
+
+    False again when a checkpoint contains the changes.
+    """
 
     @property
     def files_text(self) -> str:

@@ -69,9 +69,9 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
     "lost": "lost",
 }
 _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
-"""If a command ended in one of these ways, the chat shows how long the command ran."""
+"""Ends of a command for which the chat shows how long the command ran."""
 MAX_NAMED_CHARS: Final = 40
-"""Maximum characters shown of a message that identifies a turn."""
+"""Maximum characters that are shown of a user's message to identify its turn."""
 _HEAD_MOVES = {
     "undo": "Undid the last turn. /redo restores it.",
     "revert": "Reverted to {place}. /redo restores the newer state.",

@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 UNPACKED_ITEMS: Final = 8_192
 _CHUNKS_KEPT: Final = 32
-"""Number of chunks into which `keep` items are divided."""
+"""Number of chunks that together hold `keep` items."""
 _MAX_OPEN_CHUNKS: Final = 8
-"""Maximum number of chunks that stay unpacked after a read."""
+"""Maximum number of chunks that stay unpacked after they were read."""
 
 
 class PackedList(Sequence[T]):

@@ -31,7 +31,7 @@ from tui_agent.protocol.events.context import Truncation
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
 """The fields of `EntryBase`, in order."""
 Stream: TypeAlias = dict[int, int]
-"""`dict` of the number of a streamed part of a request → the index of the entry that shows the part."""
+"""`dict` of the number of a streamed part of a request → index of the part's entry."""
 
 
 class ChangeCounts(TypedDict):
@@ -89,57 +89,66 @@ class Draft:
         self.changed: set[int] = set()
         self.turn = 0
         self.undone_turn = 0
-        """The newest turn before the newest move of the head. The next turn has a higher number."""
+        """Number of the newest turn before the newest move of the head. The next turn gets a higher number."""
         self.turn_running = False
         self.sums = TurnSums()
         self.turn_end: int | None = None
-        """Index of the entry of the newest turn's end."""
+        """Index of the entry that shows the end of the newest turn. None if there is none."""
         self.queued: dict[RequestId, int] = {}
         self.streams: dict[RequestId, Stream] = {}
         self.retries: dict[RequestId, int] = {}
         self.attempts: dict[RequestId, int] = {}
         self.model = ""
         self.reduction_notice: tuple[int, int] | None = None
-        """The notice about outputs shortened since this turn's newest summary: (its index, number of outputs)."""
+        """The notice about outputs shortened since the newest summary of this turn: (index of its entry, number of
+        outputs).
+        """
         self.overflow_notice: tuple[int, int] | None = None
-        """The notice about this turn's requests that were too long: (its index, number of requests)."""
+        """The notice about requests of this turn that were too long: (index of its entry, number of requests)."""
         self.missing_map_notice: tuple[int, str] | None = None
-        """The notice about requests without the repository map: (its index, its text). None once there is a map."""
+        """The notice about requests without the repository map: (index of its entry, its text).
+
+        None if there is a map.
+        """
         self._announced_cuts: set[str] = set()
         self.failure: int | None = None
-        """The index of the notice about the model's failure in this turn."""
+        """Index of the entry with the notice about the model's failure in this turn. None if there is none."""
         self.tools: dict[CallId, int] = {}
         self.questions: dict[RequestId, int] = {}
         self.question_calls: dict[CallId, RequestId] = {}
-        """Calls that only ask a question, with the id of the question."""
+        """`dict` of the id of a call that only asks a question → the id of the question."""
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
         self.jobs: dict[JobId, tuple[str, int | None]] = {}
-        """`dict` of the id of a running job → its command, and the index of the entry for the call that started the
-        job.
+        """`dict` of the id of a running job → (command of the job, index of the entry for the call that started the
+        job).
         """
         self.shell: int | None = None
-        """The index of the notice about the user's own running command."""
+        """Index of the entry about the user's own running command. None if no such command is running."""
         self.is_redo = False
         """True if the newest move of the head was a redo."""
         self.file_move: str | None = None
-        """The reason of the newest head move if that restores only files; None once the event with the files' names has
-        come.
+        """Reason of the newest move of the head if the move restores only files.
+
+        None after the event that names the files.
         """
         self.kept: tuple[frozenset[str], bool] = frozenset(), False
-        """The files and generated folders that the newest restore kept, and True if a redo caused that restore."""
+        """The files and generated folders that the newest restore did not change, and True if the restore was caused by
+        a redo.
+        """
         self.price = ("", False)
-        """The model's name, and True if its price is known."""
+        """(name of the model, True if its price is known)."""
         self.cost_limit: float | None = None
         self.unknown_notices: dict[bool, tuple[int, int]] = {}
-        """The notices about unknown events: (index, number of events).
+        """The notices about unknown events.
 
-        The key is True for events of another log version.
+        Under the key True: events of another log version. Each value is (index of the notice's entry, number of
+        events).
         """
         self.last_event_time = 0.0
         self.turn_started_at = 0.0
         self.crash_time: float | None = None
-        """The time of the last event before a crash, when all open work ended. None if there was no crash."""
+        """Time of the last event before a crash. All open work ended at this time. None if there was no crash."""
 
     def entry_fields(self, ev: Record, entry_id: str, *, turn: int | None = None) -> Head:
         """Return the fields of `EntryBase` for a new entry that the event `ev` creates."""

@@ -12,9 +12,9 @@ from tui_agent.folds.transcript.packed_entries import PackedEntries
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 
 OUTPUT_TAIL_CHARS = 16 * 1024
-"""When a running tool's output is cut, this many characters at its end are kept."""
+"""Number of characters that are kept at the end of a running tool's output when the output is cut."""
 _SLACK = 4 * OUTPUT_TAIL_CHARS
-"""A running tool's output is cut when it is longer than this number of characters."""
+"""Maximum characters of a running tool's output that is not cut."""
 
 
 @dataclass(slots=True)
