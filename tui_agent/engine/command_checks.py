@@ -46,11 +46,14 @@ _LATER: dict[type[Command], str] = {
     commands.Undo: _UNDO,
     commands.WriteGuide: "You can write AGENTS.md when it has ended.",
 }
-"""Commands that must wait until nothing runs, with the refusal text for each."""
+"""Mapping from a command that must wait until nothing runs to the text with which it is refused."""
 
 
 _CHANGE_NEXT_REQUEST = (commands.SetModel, commands.SetEffort, commands.SetAgent, commands.SetContextMode)
-"""Commands that change a setting on which a running turn depends. They cannot run during a turn."""
+"""Commands that change a setting of the model's requests.
+
+They cannot run during a turn: the turn depends on the setting.
+"""
 
 
 def check_command(

@@ -42,9 +42,9 @@ class Extensions:
     """The hooks of the session, in the order in which they run."""
     listeners: Sequence[EventListener] = ()
     commands: Mapping[str, SlashCommand] = field(default_factory=dict)
-    """The slash commands that run in the engine, by name."""
+    """Mapping from a name to the slash command. Contains the commands that run in the engine."""
     unusable_commands: Mapping[str, str] = field(default_factory=dict)
-    """Why a command file cannot be used, by the command's name."""
+    """Mapping from the name of a command to the reason why the command's file cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,9 @@ class CurrentExtensions:
 
 
 ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
-"""Function of a model's name, base URL and effort that returns the model's description.
+"""Function of (name of a model, base URL, effort).
 
-Raises `ConfigError` if there is no such model.
+Returns the description of the model. Raises `ConfigError` if there is no such model.
 """
 
 
@@ -108,24 +108,27 @@ class EngineParts:
     resolve_model: ResolveModel
     tokens: Tokens
     repomap: RepoMaps | None
-    """The renderer of the repository map; None if no map is available."""
+    """Renderer of the repository map. None if no map is available."""
     jitter: Callable[[], float]
-    """Function that returns a random number in [0, 1), used to vary the waiting time between attempts."""
+    """Function that returns a random number in [0, 1). This number varies the waiting time between attempts."""
     clock: Clock
     ids: Ids
     interactive: bool = True
     turn_seconds: float | None = None
-    """Time limit of a turn in seconds if the session has no limit of its own. None means no limit."""
+    """Time limit of a turn in seconds, for a session without a limit of its own. None if there is no limit."""
     missing_services: Collection[Service] = ()
-    """The services needed by tools that are not available in this run."""
+    """Services that some tools need and that are not available in this run."""
     remember_rule: Callable[[str, str], None] | None = None
     try_confined: bool = False
-    """True if a command that the policy cannot analyse is tried in the sandbox before the user is asked."""
+    """True if a command that the policy cannot analyse is first tried in the sandbox, before the user is asked."""
     remember_readable: Callable[[Sequence[str]], None] | None = None
-    """Function that permanently lets commands read the given files. Raises `ConfigError` if this cannot be saved."""
+    """Function that permanently lets commands read the given files.
+
+    Raises `ConfigError` if the permission cannot be saved.
+    """
     max_retries: int = 4
     checkpoints: Checkpoints | None = None
-    """The store of checkpoints; None if no checkpoints are taken."""
+    """The store of checkpoints. None if no checkpoints are taken."""
     hook_facts: JsonMap = field(default_factory=dict)
     """Facts that are passed to every hook, such as the session's id and folder."""
     compaction_limits: CompactionSettings = field(default_factory=CompactionSettings)
@@ -133,9 +136,9 @@ class EngineParts:
     delegation: DelegationRules = field(default_factory=DelegationRules)
     """The roles and limits of delegates."""
     knowledge: Knowledge = field(default_factory=Knowledge)
-    """Lookup services for tools: definitions of symbols in the workspace, and skills."""
+    """Services in which tools look up definitions of symbols in the workspace, and skills."""
     load_changed: Callable[[], ChangedExtensions | None] | None = None
-    """Function that loads changed plugins; it is called in a worker thread. Returns None if no plugin has changed."""
+    """Function that loads changed plugins. Returns None if no plugin has changed. Must be called in a worker thread."""
     tool_servers: ToolServers | None = None
 
     @property

@@ -24,7 +24,7 @@ from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.units import format_number
 
 HOOK_RULE: Final = "hook"
-"""The rule id that is recorded for a decision made by a hook."""
+"""Rule id with which a hook's decision is recorded."""
 MAX_REASON_CHARS = 2_000
 MAX_CONTEXT_CHARS = 20_000
 MAX_LABEL_CHARS = 120
@@ -70,9 +70,9 @@ class HookVerdict:
 NO_VERDICT: Final = HookVerdict()
 
 CheckArguments = Callable[[ToolCallPart], tuple[str, str]]
-"""Function of a call that checks its arguments.
+"""Function that checks the arguments of a call.
 
-Returns the fault (empty if the arguments are valid), and the target to show for the call.
+Returns (fault, target): the fault is empty if the arguments are valid, and the target is shown for the call.
 """
 
 

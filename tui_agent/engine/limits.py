@@ -9,7 +9,7 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_cost
 
 CLIENTS_OF_COMMANDS = ("headless", "eval", "sim")
-"""Clients whose limits are set by options of a command, because they have no app."""
+"""Kinds of clients without an app. Their limits are set by options of a command."""
 
 
 def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:

@@ -32,10 +32,10 @@ _ACTION_NAMES: dict[type[Action], Literal["calls", "message", "finish", "reject"
     Reject: "reject",
 }
 MAX_REPEATS = 4
-"""Number of equal calls in a row with equal results after which the user is asked."""
+"""Number of equal calls with equal results in a row after which the user is asked."""
 
 POLICY_RETRY = "policy:retry"
-"""Value in `SessionStarted.without` with which a turn ends after a denied call."""
+"""Value in `SessionStarted.without` that ends a turn after a denied call."""
 
 
 @dataclass(frozen=True, slots=True)

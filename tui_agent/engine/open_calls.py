@@ -26,19 +26,22 @@ from tui_agent.protocol.messages import AssistantMessage
 from tui_agent.protocol.parts import TextContent, ToolCallPart, tool_calls
 
 TURN_ENDED_FIRST = "the previous turn ended before this call started"
-"""The recorded reason if a call that waits for approval is closed because another turn or command starts."""
+"""Reason that is recorded if a call waits for approval when another turn or command starts. The call is then closed."""
 STOPPED_FIRST = "the work was stopped before this call started"
-"""The recorded reason if a call that has not started is closed because the user or a crash stopped the work."""
+"""Reason that is recorded if a call had not started when the user or a crash stopped the work.
+
+The call is then closed.
+"""
 _REDACTED = "[redacted: "
 """Start of the marker that replaces a secret in the log.
 
-An argument with this marker is not what the model sent.
+An argument with this marker differs from what the model sent.
 """
 _MESSAGES: dict[ToolStatus, str] = {
     "interrupted": "This call was stopped before it finished.",
     "lost": "The program ended while this call ran. Its effects are unknown: check them before you run it again.",
 }
-"""The message for the model by the status of an unfinished call."""
+"""Mapping from the status of an unfinished call to the message for the model."""
 NEVER_STARTED = "This subtask was waiting for other subtasks and never started."
 
 

@@ -24,13 +24,13 @@ from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued, User
 MessageT = TypeVar("MessageT", UserMessageReceived, UserSteered)
 CHARS_PER_TOKEN = 4
 MAX_WINDOW_SHARE = 0.25
-"""Maximum share of the model's window for the mentions of one message."""
+"""Maximum size of all mentions of one message, as a fraction of the model's window."""
 
 
 END_HOOKS_TIMEOUT_S: Final = 10.0
-"""Maximum seconds for hooks at the end of the session."""
+"""Maximum seconds that hooks at the end of the session may take."""
 ABANDONED_HOOKS_TIMEOUT_S: Final = 2.0
-"""Maximum seconds for hooks at the end of the session if the client has disconnected."""
+"""Maximum seconds that hooks at the end of the session may take after the client has disconnected."""
 _KEPT: Final = "Your message is in the history of the prompt."
 
 

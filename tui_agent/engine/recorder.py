@@ -31,8 +31,8 @@ EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
 """Function that loads the folds of the first part of a branch from the cache.
 
-Its argument is the branch, as ranges of event numbers. Returns the folds and the number of the last event that they
-include, or None if the cache has none for this branch.
+Returns None if the cache has nothing for this branch. The argument is the branch, as ranges of event numbers. The
+result is (folds, number of the last event that the folds include).
 """
 
 
@@ -102,7 +102,7 @@ class Recorder:
                 self._commits.apply(record)
         self._folds = _Folds(history, cached)
         self.calibration, self.windows = self._folds.calibration, self._folds.windows
-        """Facts inferred from the token counts and refusals of providers. A revert does not reset them."""
+        """Facts inferred from the token counts and refusals of providers. These facts survive a revert."""
         self._delegates: dict[AgentId, ModelMessages] = {}
 
     def _replace_folds(self, folds: _Folds) -> None:

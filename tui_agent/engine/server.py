@@ -57,7 +57,7 @@ _HEAD_MOVES = {
     "revert_hunk": "reverting",
     "plan_revert": "checking the files",
 }
-"""The text shown while a command moves the head, by the command's kind."""
+"""Mapping from a kind of command that moves the head to the text shown while the command runs."""
 HeadMoveCommand: TypeAlias = (
     commands.Revert | commands.RevertHunk | commands.Undo | commands.Redo | commands.PlanRevert
 )
@@ -76,7 +76,10 @@ class Engine:
         self._answers: PendingAnswers[commands.AnswerQuestion] = PendingAnswers()
         self._is_closing = self._client_is_gone = False
         self._running_plan: anyio.Event | None = None
-        """Event that is set when the running `PlanRevert` ends. Commands that move the head wait for it."""
+        """Event that is set when the running `PlanRevert` ends.
+
+        None if none is running. Commands that move the head wait for this event.
+        """
         self._checkpointing = CheckpointRecorder(parts.recorder, parts.blobs, parts.checkpoints, parts.clock)
         self._background = Background(JobManager(parts, self._ticker, on_trouble), ProgramKeeper(parts))
         self._turns = Turns(

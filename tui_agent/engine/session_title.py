@@ -30,7 +30,7 @@ _NOT_A_TITLE = re.compile(
     r"|^(?:I|I['’]\w+|Let|Let['’]s|Sure|Ok|Okay|Yes|No|Great|Now|First|Here|Here['’]s|You|Your|Thanks|Sorry)\b",
     re.IGNORECASE,
 )
-"""Pattern of sentences that are not titles: code, Markdown, questions, announced lists, and words to the user."""
+"""Matches text that is not a title: code, Markdown, questions, announced lists, and words to the user."""
 
 
 def title_from_message(recorder: Recorder, message: UserMessageReceived) -> None:

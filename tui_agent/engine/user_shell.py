@@ -24,7 +24,10 @@ from tui_agent.units import format_bytes
 
 TIMEOUT_S = 600.0
 MAX_OUTPUT_BYTES, TAIL_BYTES = 2_000_000, 1_000_000
-"""Maximum bytes of output that are kept, and the part of them from the output's end. The middle is dropped."""
+"""Maximum bytes that are kept of an output, and how many of them are from its end.
+
+The middle of a longer output is dropped.
+"""
 _ENDS: dict[str, ShellEnd] = {"exited": "exited", "timeout": "timeout"}
 
 

@@ -20,7 +20,7 @@ from tui_agent.evals.statistics import (
 from tui_agent.protocol.unicode_text import format_count
 
 Verdicts: TypeAlias = Mapping[tuple[str, int], bool]
-"""Mapping of a cell's (case, repetition) → True if the cell passed."""
+"""Mapping from a cell's (case, repetition) to True if the cell passed."""
 
 
 class _StoredModel(BaseModel):

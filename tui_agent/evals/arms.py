@@ -14,8 +14,9 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
     "no_context_compaction": ("context:compaction",),
     "no_policy_retry": ("policy:retry",),
 }
-"""The arms of `eval ablate`, each with the features that it turns off. All run in the context mode `memory`, which
-sends the working memory.
+"""Mapping from an arm of `eval ablate` to the features that the arm turns off.
+
+All arms run in the context mode `memory`, which sends the working memory.
 """
 
 

@@ -18,7 +18,7 @@ from tui_agent.protocol.parts import tool_calls
 from tui_agent.session.headless_turn import LIMITS, Outcome
 
 _AGENT_FAULTS = frozenset(("model_error", "error", "stuck", "rejected"))
-"""Ends of a turn that make a case fail even if its tests pass."""
+"""Ends of a turn with which a case fails even if its tests pass."""
 
 
 @dataclass(slots=True)
@@ -27,15 +27,15 @@ class Conduct:
 
     model_fault: str = ""
     statuses: dict[CallId, str] = field(default_factory=dict)
-    """The status of each finished call."""
+    """Mapping from the id of a finished call to its status."""
     environment: set[CallId] = field(default_factory=set)
     """The calls that failed because of files or processes."""
     exited: set[CallId] = field(default_factory=set)
     """The calls that ran a program which exited with an error. Its output is a result for the model."""
     is_machine_lost: bool = False
-    """True if a call failed because the machine of the commands was gone."""
+    """True if a call failed after the machine that runs the commands was lost."""
     answers: list[list[CallId]] = field(default_factory=list)
-    """The calls of each answer."""
+    """For each answer, the ids of its calls."""
     used_tools: Counter[str] = field(default_factory=Counter)
     """The number of successful calls of each tool, including calls in subtasks."""
 
@@ -92,7 +92,7 @@ class Verdict:
     detail: str = ""
     instability: bool = False
     interrupted: bool = False
-    """True if the machine was lost or a provider failed temporarily, so that another attempt may succeed."""
+    """True if the machine was lost or a provider failed temporarily. Another attempt may then succeed."""
     end: TrajectoryEnd = "solved"
 
 

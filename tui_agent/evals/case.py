@@ -105,7 +105,7 @@ class Case(_Entry):
     test_files: dict[RelativePath, str] = Field(default_factory=dict)
     test_command: str = ""
     test_paths: tuple[str, ...] = ()
-    """Values of `{path}` in `test_command`. The command runs once for each value."""
+    """Values of `{path}` in `test_command`, which runs once for each value."""
     test_timeout_seconds: float = Field(120.0, gt=0)
     environment: CaseEnvironment | None = None
     verifier: VerifierSpec | None = None
@@ -121,9 +121,9 @@ class Case(_Entry):
     follow_ups: tuple[str, ...] = ()
     expected: Expectations | None = None
     folder: Path = Field(Path(), exclude=True)
-    """The folder of the case's file; set when the file is read."""
+    """Folder of the case's file. It is set when the file is read."""
     harbor: "HarborTask | None" = None
-    """How the container of a Harbor or Terminal-Bench task is built; None for other cases."""
+    """Instructions for building the container of a Harbor or Terminal-Bench task. None for other cases."""
 
     @model_validator(mode="before")
     @classmethod
@@ -185,7 +185,7 @@ class HarborTask(_Entry):
 
     work_dir: str = "/app"
     copies: tuple[tuple[str, str], ...] = ()
-    """Pairs of a path in `environment/` and the path of its copy, relative to the working directory."""
+    """Pairs of (path in `environment/`, path of its copy). The second path is relative to the working directory."""
     tests: str = "tests"
     skipped: tuple[str, ...] = ()
     """Lines of the Dockerfile that have no effect in the local environment."""

@@ -25,7 +25,7 @@ from tui_agent.wiring.plugins import plugin_host
 from tui_agent.wiring.startup_context import StartupContext
 
 MAX_OUTPUT_CHARS = 200_000
-"""Maximum length of a verifier's output in the session."""
+"""Maximum characters of a verifier's output that the session stores."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import tomlkit
 from tui_agent.fast_dataclass import dataclass
 
 BUDGET_FACTOR = 2
-"""The case's proposed limits are this multiple of the parts and iterations that the session used."""
+"""Factor for the parts and iterations that the session used. It gives the limits proposed for the case."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ DEFAULT_SECONDS = 7_200.0
 """Time limit, in seconds, of a case without a time limit of its own."""
 MAX_TEST_OUTPUT_CHARS = 20_000
 NOT_IN_RESULT = ("kinds", "events", "final_answer")
-"""Names of metrics that are left out of a result, because the session's log has them."""
+"""Names of metrics that a result leaves out. The session's log has them."""
 
 
 async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellResult:
@@ -108,7 +108,7 @@ class _Trial:
         self._commits: CommitChecks | None = None
         self._winner: CheckedCommit | None = None
         self._checked_count = 0
-        """Number of checkpoints at the end of the previous turn."""
+        """Number of checkpoints when the previous turn ended."""
         self._results = CheckResults()
         self._verdict = Verdict(False)
         self._outcome: Outcome | None = None

@@ -22,7 +22,7 @@ from tui_agent.evals.suites import load_suite
 
 PARENT_CHECK_INTERVAL_S = 0.5
 GRACE_PERIOD_S = 5.0
-"""Seconds for a session to close after the run's process was killed."""
+"""Seconds that a session has to close after the run's process was killed."""
 
 
 def main(argv: Sequence[str]) -> int:

@@ -27,7 +27,7 @@ MAX_REWARD_BYTES = 65_536
 MAX_REWARD_CHARS = 40
 HARBOR_COMMAND = "bash /tests/test.sh"
 HANG_STATUS = 124
-"""Exit status recorded for a test command that hangs only after the agent has acted; the same as that of `timeout`."""
+"""Exit status that is recorded if a test command hangs only after the agent has acted. `timeout` has the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,11 @@ def count_tests(output: str) -> tuple[int, int]:
 
 
 _NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: (?:line )?\d+: ([^\s:]+): .+")
-"""Regular expression for the shell's message that it could not start one of the command's programs."""
+"""Matches the shell's message that a program of the command could not be started."""
 _OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
-"""Signals that end a program from outside, for example if memory ran out. Such an end says nothing about the workspace,
-while a crash of the program itself, such as SIGSEGV, is a failure.
+"""Signals that end a program from outside, for example if memory ran out.
+
+The end by such a signal says nothing about the workspace. A crash of the program itself, such as SIGSEGV, is a failure.
 """
 
 

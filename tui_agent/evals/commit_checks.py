@@ -18,7 +18,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.files import CheckpointTaken
 
 MAX_SIDE_BY_SIDE = 2
-"""Number of checkpoints that are checked at the same time."""
+"""Maximum number of checkpoints that are checked at the same time."""
 
 
 @dataclass(slots=True)
@@ -31,7 +31,9 @@ class CheckedCommit:
 
 
 Check = Callable[[Path, str], Awaitable[CheckResults]]
-"""Function that checks the folder at a path. The second argument is the name of a folder for copies made by the check.
+"""Function that checks the folder at a path.
+
+Its second argument is the name of a folder for copies that the check makes.
 """
 Report = Callable[[CheckedCommit], None]
 

@@ -16,15 +16,18 @@ from tui_agent.evals.exit_guard import guard_file
 from tui_agent.fast_dataclass import dataclass
 
 ENVIRONMENT_FILE = "environment.py"
-"""The file that defines an environment, if the environment is given as a folder."""
+"""Name of the file that defines an environment, for an environment given as a folder."""
 TIMEOUT_S = 600.0
-"""Time limit, in seconds, of the setup, and of each test whose suite sets no time limit."""
+"""Time limit, in seconds, of the setup and of each test. A suite can set another limit for its tests."""
 _COLLECTED = "__tui_agent_collected__"
-"""Name of the global variable of an environment's file: its functions with the decorators `test` and `setup`."""
+"""Name of a global variable in an environment's file.
+
+It contains the functions with the decorators `test` and `setup`.
+"""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._-]{0,99})*")
 
 EnvFunction: TypeAlias = Callable[[Workspace], Awaitable[object]]
-"""A function that an author decorates. The function fails by raising an exception, e.g. with `assert`."""
+"""Function that an author decorates as a test or setup. It fails if it raises an exception, as `assert` does."""
 
 
 @dataclass(frozen=True, slots=True)

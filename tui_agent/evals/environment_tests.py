@@ -27,7 +27,7 @@ from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 OpenEnvironment: TypeAlias = Callable[[Path], Environment]
-"""Returns the environment in which a folder's commands run."""
+"""Function of a folder that returns the environment in which the folder's commands run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ RECORDING = "recording"
 FIXTURE = "fixture"
 EXPECTED = "expected"
 _REPLAYED = frozenset(("ok", "failed", "denied", "invalid"))
-"""Statuses of calls whose results a replay can reproduce."""
+"""Statuses of calls with results that a replay can reproduce."""
 
 
 @dataclass(slots=True)
@@ -96,13 +96,13 @@ class _Freezer:
         self._answers: list[ModelResponded] = []
         self._events: list[Envelope] = []
         self._edits: dict[int, dict[str, str]] = {}
-        """For each turn, the files that the user changed before the turn, each with the commit that contains the
-        changed file.
+        """`dict` of turn → files that the user changed before the turn.
+
+        The files are a `dict` of path → commit that contains the changed file.
         """
         self._removed: dict[int, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}
-        """For each path that calls changed, the case's file with the final content; empty if the path was deleted.
-        """
+        """`dict` of a path that calls changed → the case's file with the final content. "" if the path was deleted."""
 
     @property
     def _payloads(self) -> list[Payload]:

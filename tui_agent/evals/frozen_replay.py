@@ -19,7 +19,7 @@ from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.parts import TextContent
 
 COMPARED_VERBS = frozenset(("read", "list", "find", "search", "edit", "write"))
-"""Verbs of tools whose results depend only on the files, so that they can be compared."""
+"""Verbs of tool calls with results that are compared. These results depend only on the files."""
 MAX_VALUE_CHARS = 120
 MAX_COMPARED_CHARS = 1_000
 

@@ -18,15 +18,18 @@ from tui_agent.protocol.settings import Budgets, ContextMode, Effort, PolicyName
 PLAN_FILE = "run.json"
 RESULT_FILE = "result.json"
 SESSION_FILE = "session.txt"
-"""The file in a cell's folder with the id of the cell's session; it is written when the session starts."""
+"""Name of the file in a cell's folder that contains the id of the cell's session.
+
+It is written when the session starts.
+"""
 LOCK_FILE = "lock"
 RUNS_FOLDER = Path("eval-runs")
 """The default folder of runs, relative to the current folder."""
 ORACLE = "oracle"
-"""The name of the model that gives each case's own known-good answers."""
+"""Name of the model that answers with each case's own known-good answers."""
 
 CheckProgram: TypeAlias = Literal["pytest", "ruff", "mypy", "bandit"]
-"""A static checker whose findings in the changed files are counted."""
+"""Name of a static checker. Its findings in the changed files are counted."""
 
 
 class _StoredModel(BaseModel):
@@ -38,7 +41,7 @@ class Arm(_StoredModel):
 
     name: str
     agent: str = ""
-    """The name of the agent; empty for the configured agent."""
+    """Name of the agent. Empty for the configured agent."""
     model: str = ""
     effort: Effort | None = None
     without: tuple[str, ...] = ()
@@ -72,15 +75,18 @@ class Plan(_StoredModel):
     policy: PolicyName | None = None
     test_timeout_seconds: float | None = None
     test_paths: tuple[str, ...] = ()
-    """The test paths to check; empty to check all test paths of the cases."""
+    """The test paths to check. Empty to check all test paths of the cases."""
     environment: str | None = None
-    """The name of the environment in which the agent's commands run; None for the configured environment."""
+    """Name of the environment in which the agent's commands run. None for the configured environment."""
     plugin_dirs: tuple[Path, ...] = ()
     evaluate: Literal["end", "commits"] = "end"
-    """When a cell's checks run: after the agent, or also on each checkpoint and after each turn."""
+    """Time at which a cell's checks run.
+
+    `end`: after the agent. `commits`: also on each checkpoint and after each turn.
+    """
     static_checks: tuple[CheckProgram, ...] = ()
     preemptible: bool = False
-    """True if machines may be taken away at any time. A cell whose machine is lost then gets another attempt."""
+    """True if machines may be taken away at any time. If a cell's machine is lost, the cell gets another attempt."""
 
     @property
     def max_attempts(self) -> int:
@@ -130,7 +136,7 @@ class CellResult(_StoredModel):
     verifier: bool | None = None
     instability: bool = False
     interrupted: bool = False
-    """True if the machine was lost or its provider failed."""
+    """True if the cell's machine was lost or the provider failed."""
     attempts: int = 1
     seconds: float = 0.0
     session: str = ""
@@ -140,10 +146,10 @@ class CellResult(_StoredModel):
     returncode: int | None = None
     verify: dict[str, Any] = Field(default_factory=dict)
     winner: str = ""
-    """The first checkpoint that passed everything, if checkpoints were evaluated."""
+    """The first checkpoint that passed everything. Empty if there is none, or if checkpoints were not evaluated."""
     winner_part: int | None = None
     static_checks: dict[str, Findings] = Field(default_factory=dict)
-    """`dict` of a program's name → its findings; programs that are not installed are left out."""
+    """`dict` of a program's name → its findings. Programs that are not installed are left out."""
     metrics: dict[str, Any] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -20,17 +20,17 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.workspace.local.subprocesses import describe_end
 
 FIRST_PAUSE_S = 2.0
-"""Seconds before a cell is retried after a failure of the provider; doubled for each further retry."""
+"""Seconds before a cell is tried again after a failure of the provider. The time doubles with each further attempt."""
 MAX_PAUSE_S = 30.0
 GRACE_PERIOD_S = 10.0
-"""Seconds for a child to close its session when the run is stopped."""
+"""Seconds that a child has to close its session when the run is stopped."""
 FAULT_STATUS = 2
-"""Exit status of a child whose case cannot run at all; the last line of its messages gives the reason."""
+"""Exit status of a child if its case cannot run at all. The last line of the child's messages gives the reason."""
 INTERRUPTED_STATUS = 130
 """Exit status of a child that got SIGINT."""
 MAX_ATTEMPT_CHARS = 500
 MIN_FREE_BYTES = 16_384
-"""Free disk space, in bytes, below which a child may fail to store its result or a message."""
+"""Minimum free disk space, in bytes. With less, a child may fail to store its result or a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class CellRetry:
 
 
 RunAttempt = Callable[[RunFolder, Cell], Awaitable[tuple[int, str]]]
-"""Runs one attempt of a cell; returns the exit status and the reason if there is no result."""
+"""Function that runs one attempt of a cell. Returns (exit status, reason if there is no result)."""
 Report = Callable[[Cell, CellResult | CellFault | CellRetry], None]
-"""Called with each cell that has ended or that is tried again."""
+"""Function that is called with each cell that has ended or will be tried again."""
 
 
 async def run_pool(

@@ -31,9 +31,9 @@ ADDRESS_HINT = "Give --address HOST:PORT as `ray start --head` prints it. If the
 CONNECT_TIMEOUT_S = 5.0
 MAX_PORT = 65_535
 LOST_STATUS = -1
-"""Exit status of an attempt whose worker was lost; the cell is tried again."""
+"""Exit status of an attempt after its worker was lost. The cell is tried again."""
 MOVED_FOLDERS = ("logs", "data/trajectories", "data/sessions")
-"""Folders of a worker whose entries are moved into the run's folders of the same name."""
+"""Folders of a worker. Their entries are moved into the folders of the same names in the run."""
 
 
 @contextmanager

@@ -48,7 +48,7 @@ FIGURES: Final = {
     "memory_updates": "memory updates",
     "first_target_read_part": "first part that reads a target file",
 }
-"""The figures of a report, with their labels. The names are those of `MetricsView`."""
+"""Mapping from a figure of a report to its label. The figures have the same names as in `MetricsView`."""
 _WITHOUT_SUM: Final = ("context_peak_tokens", "compression_ratio", "first_target_read_part")
 
 

@@ -39,7 +39,7 @@ class ArmResults:
     label: str
     results: tuple[CellResult, ...]
     missing: int = 0
-    """Number of cells of the arm without a result."""
+    """Number of the arm's cells that have no result."""
 
     def verdicts(self) -> dict[tuple[str, int], bool]:
         """Return a `dict` of a cell's (case, repetition) → True if the cell passed. Cells whose provider failed are

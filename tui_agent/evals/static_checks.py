@@ -32,10 +32,11 @@ COMMANDS: Final[dict[CheckProgram, tuple[tuple[str, ...], re.Pattern[str]]]] = {
     ),
     "bandit": (("bandit", "--quiet", "--format", "json"), re.compile(r'^ *+"test_id": ', re.MULTILINE)),
 }
-"""The command of each program, and a pattern that matches each finding once in its output."""
+"""Mapping from a program to (its command, a pattern). The pattern matches each finding in the output once."""
 EXPECTED_CODES: Final = {"pytest": (0, 1, 2, 5)}
-"""Exit codes with which a program has run completely; (0, 1) for programs not listed. pytest ends with 5 if it finds no
-tests.
+"""Mapping from a program to the exit codes of a complete run.
+
+The codes are (0, 1) for programs not listed. pytest ends with 5 if it finds no tests.
 """
 
 

@@ -11,7 +11,10 @@ from statistics import NormalDist
 SIGNIFICANCE_LEVEL = 0.05
 CONFIDENCE_Z = NormalDist().inv_cdf(1 - SIGNIFICANCE_LEVEL / 2)
 MIN_DISCORDANT_PAIRS = 6
-"""Fewer discordant pairs are never significant: even 5 in the same direction give a p-value of 0.0625."""
+"""Minimum number of discordant pairs for a significant result.
+
+Even 5 in the same direction give a p-value of 0.0625.
+"""
 
 
 def wilson_interval(successes: int, total: int) -> tuple[float, float]:

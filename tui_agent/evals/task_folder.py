@@ -25,7 +25,7 @@ PROMPT_FILES = ("prompt.md", "en.md")
 HARBOR_FILES = ("task.toml", "instruction.md")
 TEST_SCRIPT = "test.sh"
 LOCAL_NOTE = "Your workspace is the folder {folder} of this task. Use paths relative to it, not {folder}/…."
-"""Added to the prompt, because an agent that runs on this machine does not see the container's paths."""
+"""Text added to the prompt. An agent that runs on this machine does not see the container's paths."""
 _CANARY = re.compile(r"(#|<!--).*canary", re.IGNORECASE)
 _NOT_SUPPORTED = {"steps": "tasks in several parts", "mcp_servers": "tasks with MCP servers"}
 _TABLES = ("agent", "environment", "metadata", "task", "verifier")

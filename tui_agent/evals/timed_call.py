@@ -19,7 +19,10 @@ from tui_agent.units import format_time_limit
 
 MAX_FAULT_CHARS = 300
 BLOCKED_S = 2.0
-"""Seconds after the time limit or a cancellation at which a function that blocks its thread is abandoned."""
+"""Maximum seconds to wait after the time limit or a cancellation.
+
+A function that still blocks its thread is abandoned.
+"""
 
 
 async def call_in_thread(name: str, function: Callable[[], Awaitable[object]], timeout_s: float) -> str:

@@ -38,7 +38,7 @@ class CheckResults:
     category: str = ""
     fault: str = ""
     decides_by_reward: bool = False
-    """True for a Harbor task, where the reward decides and the tests' exit status does not."""
+    """True for a Harbor task. The reward then decides, not the exit status of the tests."""
 
     @property
     def tests_passed(self) -> bool | None:
@@ -82,9 +82,9 @@ class Checker:
         self._base, self._case, self._folder = base, case, folder
         self._functions = functions
         self.image: CaseImage | None = None
-        """The image in whose containers tests and verifier commands run; None if they run on this machine."""
+        """The image for the containers of tests and verifier commands. None if they run on this machine."""
         self.ended: frozenset[str] = frozenset()
-        """The test commands that ended by themselves before the agent acted."""
+        """Test commands that ended by themselves when they ran before the agent acted."""
 
     async def check(
         self, workspace: Path, session: Path, used_tools: Mapping[str, int], name: str = CHECKED

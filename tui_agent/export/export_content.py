@@ -73,7 +73,7 @@ class ExportContent:
     unlisted_files: int
     checkpoints: tuple[CheckpointTaken | CheckpointRestored, ...]
     metrics: MetricsView
-    """Metrics of all branches of the session, because abandoned branches cost money too."""
+    """Metrics of all branches of the session. Abandoned branches are included: they cost money too."""
     texts: "Texts"
 
     def items(self) -> Iterator[Entry | ExportedChange]:

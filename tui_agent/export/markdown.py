@@ -34,20 +34,20 @@ from tui_agent.protocol.display import DiffBlock, DisplayBlock, MarkdownBlock
 from tui_agent.units import describe_line_changes, format_number, format_time
 
 OUTPUT_LINES = 40
-"""Maximum number of lines shown of an output; of a longer output, its beginning and its end are kept."""
+"""Maximum number of lines that are shown of an output. Of a longer output, only the beginning and the end are kept."""
 LINE_CHARS = 400
 _TAG_START = re.compile(r"<(?=[A-Za-z/!?])")
 _SPECIAL_CHARS = re.compile(r"[\\`*\[\]<|]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 _LINK_TARGET = re.compile(r"\]([(:])\s*([^\s)]*)")
-"""Regular expression for the target of a link, inline or in a reference definition."""
+"""Matches the target of a link, inline or in a reference definition."""
 _SCHEME = re.compile(r"<?([A-Za-z][A-Za-z0-9+.-]*):")
 _ESCAPED_CHAR = re.compile(r"\\([!-/:-@\[-`{-~])")
 _CONTROL_CHARS = re.compile(r"[\x00-\x20\x7f]")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 _UNDERLINE = re.compile(r" {0,3}(=|-)\1*[ \t]*")
-"""Regular expression for a line of `=` or `-` that makes the line above it a heading."""
+"""Matches a line of `=` or `-` that makes the line above it a heading."""
 _NO_PARAGRAPH = re.compile(r"\s*$| {4}|\t| {0,3}(?:#{1,6}\s|>|[-+*]\s|\d{1,9}[.)]\s|`{3}|~{3})")
-"""Regular expression for the start of a line that an underline does not turn into a heading."""
+"""Matches the start of a line that does not become a heading if it is underlined."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 

@@ -23,9 +23,9 @@ from tui_agent.store.session_index_rows import LogState
 DATABASE: Final = "query.duckdb"
 VERSION: Final = 2
 BATCH: Final = 200
-"""Number of sessions that are added in one transaction."""
+"""Maximum number of sessions that are added in one transaction."""
 WAIT_S: Final = 10.0
-"""Seconds to wait for another program that uses the database."""
+"""Maximum seconds to wait for another program that uses the database."""
 _PAUSE_S: Final = 0.05
 _UNKNOWN_TABLE: Final = re.compile(r"Table with name (.{1,200}) does not exist")
 _LOCKED: Final = "Could not set lock"

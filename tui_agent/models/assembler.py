@@ -31,10 +31,13 @@ from tui_agent.protocol.parts import ModelPart, ReasoningPart, TextPart, ToolCal
 
 UNNAMED_TOOL = "unnamed_tool"
 _STRUCTURE = re.compile(r"""["{}]|\\.?""", re.DOTALL)
-"""Matches JSON characters that open or close a string or an object, and an escape with the character after it."""
+"""Matches a JSON character that opens or closes a string or an object.
+
+Also matches an escape with the character after it.
+"""
 
 IGNORED_AFTER_FINISH = ("cut", "timeout")
-"""Faults that are ignored once the provider has reported a complete answer."""
+"""Kinds of faults that are ignored after the provider has reported a complete answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class _Call:
     pieces: list[str] = field(default_factory=list)
     size: int = 0
     _read: int = 0
-    """Number of pieces that `is_unfinished` has read."""
+    """Number of pieces that `is_unfinished` has already read."""
     _depth: int = 0
     _in_string: bool = False
     _escapes: bool = False

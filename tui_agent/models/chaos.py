@@ -34,10 +34,10 @@ _IMMEDIATE_FAULTS: dict[ChaosFault, tuple[FaultKind, str]] = {
     "overloaded": ("overloaded", "The provider is overloaded (chaos)."),
     "refused": ("transport", "The connection was refused (chaos)."),
 }
-"""Kinds of faults that replace the whole answer."""
+"""Mapping from a kind of fault that replaces the whole answer to the (kind, message) of the error."""
 IN_A_ROW = 2
 SHARE = 0.4
-"""Fraction of requests whose answers are disturbed."""
+"""Fraction of the requests that get a disturbed answer."""
 
 
 class ChaosClient:

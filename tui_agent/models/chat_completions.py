@@ -44,8 +44,9 @@ FINISH_REASONS: dict[str, FinishReason] = {
 }
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Fields in which servers stream reasoning: the first one by DeepSeek, Qwen, vLLM, SGLang; the second by OpenRouter,
-Groq, Ollama.
+"""Names of the fields in which servers stream reasoning.
+
+DeepSeek, Qwen, vLLM and SGLang use the first one. OpenRouter, Groq and Ollama use the second one.
 """
 
 

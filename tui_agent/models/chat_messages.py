@@ -20,9 +20,9 @@ from tui_agent.protocol.parts import Content, ImageContent, ReasoningPart, TextC
 
 CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
-"""An answer, the model profile for which it was converted, and its converted form."""
+"""(answer, model profile for which the answer was converted, converted form of the answer)."""
 SEPARATOR: Final = "\n\n---\n\n"
-"""Separator between user messages that are merged into one, e.g. the user's words and a mentioned file."""
+"""Separator between user messages that are merged into one message, such as the user's words and a mentioned file."""
 IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
 
 
@@ -233,7 +233,7 @@ def _thinking_block(part: ReasoningPart, opaque: JsonMap) -> JsonMap:
 
 
 BRIDGE_TEXT: Final = "I have read the results."
-"""Text of the assistant message inserted between a tool result and a user message."""
+"""Text of an assistant message that is inserted between a tool result and a user message."""
 _STRICT_FAMILY: Final = re.compile(r"(?:mi|mini|magi|code|dev|pix|vox)stral|mixtral", re.IGNORECASE)
 _SHORT_ID: Final = re.compile(r"[0-9A-Za-z]{9}")
 

@@ -23,9 +23,9 @@ _REFUSAL_STARTS = (
     "The user stopped",
     "Not run: ",
 )
-"""Beginnings of tool results. A result with one of them is that of a call that a person or a policy stopped."""
+"""Beginnings of the results of calls that a person or a policy stopped."""
 _DELEGATE_TOOL = "spawn_subtask"
-"""The tool that starts a subtask. A failed call of it counts as refused."""
+"""Name of the tool that starts a subtask. If a call of this tool fails, it counts as refused."""
 
 
 def demo_ending(

@@ -29,24 +29,28 @@ if TYPE_CHECKING:
 DEFAULT_DEMO = "todo-api"
 DEFAULT_MAX_OUTPUT = 16_384
 MAX_OUTPUT_CAP = 32_768
-"""Maximum output in tokens if the profile sets none; some vendors treat reserved output as used."""
+"""Maximum tokens of an answer if the profile sets no limit.
+
+A higher limit can be costly: some vendors treat reserved output as used.
+"""
 SHARE_OF_WINDOW = 4
-"""The default output limit is at most the window divided by this number, to leave room for the input."""
+"""Divisor of the window that gives the highest default output limit. The rest of the window is left for the input."""
 REPLAY_WINDOW = 200_000
 NO_MODEL = "none"
-"""Profile and provider of a session without a model; `ModelInfo.fault` has the reason."""
+"""Name of the profile and provider in a session without a model. `ModelInfo.fault` has the reason."""
 _FILE_PREFIXES = ("scripted:", "chaos:")
-"""Prefixes of names that contain a file path, in which any character is allowed."""
+"""Prefixes of model names that contain a file path. Any character is allowed in the path."""
 _MODULES = {
     "openai-chat": ("tui_agent.models.chat_completions", "ChatCompletionsClient"),
     "openai-responses": ("tui_agent.models.responses", "ResponsesClient"),
     "litellm": ("tui_agent.models.litellm_client", "LiteLLMClient"),
 }
-"""Client names, each with its module and class. The modules are slow to import, so a module is imported with its first
-client.
+"""Mapping from the name of a client to its (module, class).
+
+The modules are slow to import, so a module is imported when its first client is created.
 """
 _SCRIPTED_CLIENT = ("tui_agent.models.scripted", "ScriptedClient")
-"""The client for scripts. It is imported only when needed, because the import of YAML takes 16 ms."""
+"""The (module, class) of the client for scripts. It is imported only when needed: the import of YAML takes 16 ms."""
 
 
 class ModelFactory:

@@ -16,7 +16,7 @@ from tui_agent.protocol.events.model import FaultKind
 from tui_agent.units import format_elapsed
 
 MAX_WAIT_S = 60.0
-"""Longest wait before a request is sent again; if the provider asks for more, the request fails."""
+"""Maximum seconds of a wait before a request is sent again. If the provider asks for more, the request fails."""
 TRANSIENT: frozenset[FaultKind] = frozenset(
     ("rate_limit", "overloaded", "server_error", "transport", "timeout", "cut", "empty")
 )
@@ -36,7 +36,7 @@ _WINDOW_MESSAGE = re.compile(
     ),
     re.IGNORECASE,
 )
-"""Provider messages that state the size of the context window."""
+"""Matches a provider's message that states the size of the context window."""
 _OVERLOADED = re.compile(
     r"overloaded|at capacity|server is busy|temporarily unavailable|try again later", re.I
 )

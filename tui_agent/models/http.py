@@ -31,12 +31,12 @@ ERROR_BODY_LIMIT = 64 << 10
 WHOLE_BODY_LIMIT, LIST_BODY_LIMIT = 64 << 20, 4 << 20
 CONNECT_SECONDS, LIST_SECONDS = 20.0, 5.0
 MAX_NAMED_MODELS = 6
-"""Number of the provider's models that a fault names if the requested one is unknown."""
+"""Maximum number of the provider's models that an error names if the requested model is unknown."""
 JSON_BATCH, CHUNK_BYTES = 32, 256 << 10
-"""Number of messages that are encoded as JSON at once, and number of bytes that are sent at once."""
+"""Maximum number of messages that are encoded as JSON at once, and maximum bytes that are sent at once."""
 
 _PARSE_ERRORS = (ValueError, TypeError, AttributeError, KeyError, IndexError)
-"""Exceptions raised while parsing an answer whose values have unexpected types."""
+"""Types of exceptions that occur when an answer is parsed whose values have unexpected types."""
 
 
 class Dialect(Protocol):

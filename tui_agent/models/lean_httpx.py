@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 UNUSED_MODULES = ("httpx._main", "httpcore._async.http2", "httpcore._sync.http2")
-"""Modules that httpx and httpcore treat as optional."""
+"""Names of modules that httpx and httpcore treat as optional."""
 
 
 @contextmanager

@@ -42,15 +42,15 @@ BEFORE_IMPORT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
 }
-"""Environment variables to set before litellm is imported.
+"""Environment variables, with their values, that are set before litellm is imported.
 
-The mode PRODUCTION stops the search for `.env` files; the other variables stop downloads.
+The mode PRODUCTION stops the search for `.env` files. The other variables stop downloads.
 """
 
 CLEAN_UP_SECONDS = 2.0
 
 EXTRA_TIMEOUT_S = 10.0
-"""Seconds added to litellm's time limit, so that our own limit ends first and a stall can be recognised."""
+"""Seconds that are added to litellm's time limit. Our own limit then ends first, and a stall can be recognised."""
 
 
 class LiteLLMClient:
@@ -299,7 +299,7 @@ _CUT_MESSAGES = (
     "Response payload is not completed",
     "TransferEncoding",
 )
-"""Texts in an exception that mean that the connection broke."""
+"""Texts that occur in an exception if the connection broke."""
 
 
 def translate_error(error: BaseException, *, now: float) -> ModelFault:

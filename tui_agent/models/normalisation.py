@@ -33,7 +33,10 @@ ALIASES = {
     }.items()
     for alias in aliases.split()
 }
-"""Common names that models use for our tools. A tool with exactly that name takes precedence."""
+"""Mapping from a name that models often use to the name of our tool.
+
+If a tool has exactly the used name, that tool is called.
+"""
 
 _PREFIXES = ("functions.", "functions:", "default_api.", "default_api:", "tools.", "tool.")
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "action")

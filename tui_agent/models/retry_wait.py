@@ -8,7 +8,7 @@ from tui_agent.models.faults import MAX_WAIT_S
 BASE_WAIT_S = 1.0
 SPREAD = 0.25
 ATTEMPTS = 6
-"""Maximum number of requests; after that a transient fault is final."""
+"""Maximum number of times that a request is sent. After the last one, a temporary fault is final."""
 
 
 def next_wait(attempt: int, retry_after: float | None, jitter: float) -> float | None:

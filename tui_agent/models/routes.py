@@ -213,9 +213,9 @@ _KEY = re.compile(
     r"(?i)(?:(?:sk|pk|xai|nvapi|csk|glpat|xoxb|key)-|(?:sk|rk|gsk|fw|hf|r8|gho|ghp|github_pat)_)"
     r"(?=[a-z_+=/.-]*[0-9])[a-z0-9_+=/.-]{8,}|(?:aiza|akia|ya29\.|eyj|bearer)[a-z0-9_+=/.-]{8,}|pplx-[a-z0-9]{24,}"
 )
-"""Matches a text that begins like a vendor's key and contains a digit; ordinary words have no digit."""
+"""Matches a text that begins like a vendor's key and contains a digit. Ordinary words contain no digit."""
 _RANDOM = re.compile(r"(?=[^/:.\-@]*[0-9])(?=[^/:.\-@]*[A-Za-z])[A-Za-z0-9_+=]{28,}")
-"""Matches a long run of letters and digits without a separator, which no model name has."""
+"""Matches a long run of letters and digits without a separator. No model name contains such a run."""
 _REDACTOR = Redactor()
 
 

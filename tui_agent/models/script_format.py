@@ -15,7 +15,7 @@ from tui_agent.protocol.base import JsonMap
 from tui_agent.protocol.events.model import FaultKind, FinishReason
 
 Words: TypeAlias = str | tuple[str, ...]
-"""Text that must occur: one substring, or several that must all occur."""
+"""Text that must occur: one substring, or several substrings that must all occur."""
 
 
 class _Entry(BaseModel):

@@ -41,10 +41,10 @@ from tui_agent.protocol.messages import AssistantMessage, Message, SummaryMessag
 from tui_agent.protocol.parts import Content, TextContent, Usage
 
 PIECE = 48
-"""Maximum number of characters in a chunk of a scripted answer."""
+"""Maximum characters in one chunk of a scripted answer."""
 
 FRAME = 0.03
-"""Approximate seconds between chunks of a paced answer."""
+"""Approximate seconds from one chunk of a paced answer to the next."""
 
 
 @dataclass(slots=True)

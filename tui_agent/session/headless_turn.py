@@ -34,7 +34,7 @@ from tui_agent.protocol.unicode_text import format_count
 
 Show = Callable[[Record], None]
 TurnStart: TypeAlias = str | ContinueTurn | RunCommand
-"""The start of a turn: a prompt, or a command that needs no prompt."""
+"""What starts a turn: a prompt, or a command that needs no prompt."""
 LIMITS: dict[str, TrajectoryEnd] = {
     "part_limit": "part_limit",
     "iteration_limit": "iteration_limit",
@@ -43,7 +43,7 @@ LIMITS: dict[str, TrajectoryEnd] = {
     "time_limit": "timeout",
     "interrupted": "interrupted",
 }
-"""Reasons for which a turn ends without the agent's choice, each with the end that a trajectory records for it."""
+"""Mapping from a reason for which a turn ends without the agent's choice to the end that a trajectory records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,10 @@ class Outcome:
 
 
 AfterTurn: TypeAlias = Callable[[Session, Outcome], Awaitable[TurnStart | None]]
-"""Function that is called after a turn, before the session is closed. Returns the next turn, or None."""
+"""Function that is called after a turn, before the session is closed.
+
+Returns the start of the next turn, or None to close the session.
+"""
 
 
 async def run_turn(
@@ -131,9 +134,9 @@ class _Turn:
         self.run_id = ""
         self.words: Sequence[LongText] = ()
         self.denials: dict[CallId, str] = {}
-        """The reason of each denied tool call."""
+        """`dict` of the id of a denied tool call → the reason."""
         self._last_calls: set[CallId] = set()
-        """The tool calls of the newest answer that has calls."""
+        """Ids of the tool calls in the newest answer that contains calls."""
 
     def begin_next(self, command: CommandId) -> None:
         """Reset this state, and collect the turn that `command` starts in the same run."""

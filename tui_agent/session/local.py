@@ -48,9 +48,9 @@ class LocalSession:
         self._run_id = run_id
         self._release = release
         self.preload_client = warm
-        """Function that imports the model client's libraries.
+        """Function that imports the libraries of the model client.
 
-        This may take seconds, so it is called in a thread while the session is idle.
+        This may take seconds. While the session is idle, the function is called in a thread.
         """
         self._reason: Literal["quit", "done", "signal", "switched"] = "quit"
         self._ended = anyio.Event()

@@ -45,7 +45,7 @@ from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 WAIT_S = 2.0
 _Edge: TypeAlias = tuple[str, CallId]
-"""The start or the end of a tool call, as a pair (kind of event, id of the call)."""
+"""The start or the end of a tool call, as (kind of event, id of the call)."""
 
 
 class RecordedResults:
@@ -58,7 +58,7 @@ class RecordedResults:
     def __init__(self, records: Sequence[Record]) -> None:
         self._results: dict[CallId, ToolResult] = {}
         self._before: dict[CallId, set[_Edge]] = {}
-        """`dict` of call id → the starts and ends of other calls that were recorded while that call ran."""
+        """`dict` of the id of a call → starts and ends of other calls. They were recorded while that call ran."""
         self._seen_edges: set[_Edge] = set()
         self._changed = anyio.Event()
         self._called: list[ToolCalled] = []

@@ -94,9 +94,12 @@ def _next_batch(history: Iterator[Record], until: int) -> list[Record]:
 CLOSE_TIMEOUT_S = 3.0
 CHUNK_BYTES = 256 * 1024
 TAIL_BYTES = 16 * 1024
-"""Bytes at the end of a log that are read to find its last event."""
+"""Number of bytes at the end of a log that are read to find the last event."""
 MAX_SEEN_RECORDS = 2_000
-"""Maximum number of records kept in memory that every follower has seen. Older records are in the log file."""
+"""Maximum number of records that stay in memory after every follower has seen them.
+
+Older records are in the log file.
+"""
 
 
 class RemoteSession:
@@ -113,7 +116,7 @@ class RemoteSession:
         self._request_ids = count(1)
         self._outbox: Mailbox[Request] = Mailbox()
         self._completions: dict[int, asyncio.Future[Sequence[str]]] = {}
-        """`dict` of id → request for completions that the engine has not answered yet."""
+        """`dict` of id → request for completions. Contains the requests that the engine has not answered yet."""
         self._records: deque[Record] = deque()
         self._kept_from = 0
         self._followers: set[RemoteFollower] = set()
@@ -125,7 +128,7 @@ class RemoteSession:
         self._is_open = anyio.Event()
         self._ended = anyio.Event()
         self.storage_fault: StorageFaultNote | None = None
-        """The newest storage error of the engine."""
+        """The newest storage error of the engine. None if there was no error."""
 
     @classmethod
     def spawn(cls, options: SessionOptions, *, named: Path | None = None) -> "RemoteSession":

@@ -66,7 +66,7 @@ class UnfinishedHistory:
         self.is_empty = not has_earlier_history
         """True if the session has no records."""
         self.root = ""
-        """The workspace of the session's first environment. Empty if no environment was recorded."""
+        """Path of the workspace in the session's first environment. Empty if no environment was recorded."""
 
     def track(self, history: Iterable[Record]) -> Iterator[Record]:
         """Yield the records unchanged, and store those since the end of the last turn or user command."""

@@ -35,7 +35,7 @@ _ERRORS: dict[str, type[TuiAgentError]] = {
     for error in (ConfigError, SessionLocked, SessionNotFound, SessionVersionError, StoreError, StoreUnusable)
 }
 LINE_LIMIT = 1 << 24
-"""Maximum bytes of a line. The limit is large because a pasted prompt is sent as one line."""
+"""Maximum bytes of a line. The limit is large: a pasted prompt is sent as one line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class ModelCaller:
         self.input_tokens = 0
         self.output_tokens = 0
         self.cost_usd: float | None = None
-        """The cost of all answers so far; None if no price is known."""
+        """Cost in US dollars of all answers so far. None if no price is known."""
 
     @property
     def model(self) -> str:

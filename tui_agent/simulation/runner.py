@@ -57,7 +57,10 @@ _ENDS: dict[str, TrajectoryEnd] = {
     "orchestrator_error": "agent_error",
     "env_error": "env_error",
 }
-"""Maps the reason why a run failed to the reason that the session records; other reasons are recorded as `unsolved`."""
+"""Mapping from the reason why a run failed to the reason that the session records.
+
+Other reasons are recorded as `unsolved`.
+"""
 
 
 @dataclass(frozen=True, slots=True)

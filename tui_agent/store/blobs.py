@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # only the writer needs a redactor, and it is slow to load
     from tui_agent.store.redaction.redactor import Redactor
 
 MAX_INLINE_TEXT_BYTES = 8 * 1024
-"""Maximum bytes of UTF-8 of a text that is stored inside its event. Longer texts are stored as blobs."""
+"""Maximum UTF-8 bytes of a text that is stored inside its event. Longer texts are stored as blobs."""
 PREVIEW_CHARS = 1_024
 
 TEXT_MARKER = frozenset(("blob_sha256", "size", "preview"))

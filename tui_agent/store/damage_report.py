@@ -27,7 +27,7 @@ _BLOB_FIELDS = re.compile(rb'"(?:blob_sha256|blob_json|payload_blob)":"([0-9a-f]
 _MAX_LISTED = 10
 """Maximum number of line numbers listed in one sentence of the report."""
 Check = Callable[[Path], list[str]]
-"""Checks a part of a session's folder other than the log, and returns the problems found."""
+"""Function that checks one part of a session's folder (not the log). Returns the problems found."""
 
 
 def verify_session(folder: Path, *others: Check) -> list[str]:

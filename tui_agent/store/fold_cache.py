@@ -32,7 +32,7 @@ from tui_agent.store.log_scan import (
 
 CACHE_FILE: Final = "fold.json"
 MIN_EVENTS: Final = 20_000
-"""Minimum number of events in a log for which caching the computed state is worthwhile."""
+"""Minimum number of events in a log whose computed state is cached. For fewer, a cache is not worthwhile."""
 _HEAD_BYTES: Final = 4_096
 _MOVED: Final = b'"payload":{"kind":"session.head_moved"'
 
@@ -57,7 +57,7 @@ class _Head:
     size: int
     crc: int
     own: int = 0
-    """Checksum of this first line, computed with 0 in this field."""
+    """Checksum of this first line. It is computed with 0 in this field."""
 
     def checksum(self) -> int:
         return zlib.crc32(to_json(asdict(replace(self, own=0))))

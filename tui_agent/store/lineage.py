@@ -29,7 +29,7 @@ MAX_SEQ: Final = 1 << 62
 """A number greater than the `seq` of any event."""
 
 CRC_SLICE = slice(-10, -2)
-"""Position of the checksum in a line of the log without its newline."""
+"""Slice of a log line (without its newline) that contains the checksum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,10 @@ class Lineage:
 
     parts: tuple[HistoryPart, ...]
     head_moves: tuple[HeadMove, ...] = ()
-    """The events in the inherited parts that moved the session to an earlier event. Other branches are left out."""
+    """Events of the inherited parts with which the session moved to an earlier event.
+
+    Events of other branches are left out.
+    """
     fault: StoreError | None = None
 
     @property

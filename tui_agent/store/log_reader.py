@@ -43,7 +43,7 @@ _LIFECYCLE = (
     EnvStopped,
     AgentStateChanged,
 )
-"""Kinds of events that are recorded when a session is only opened and closed."""
+"""Kinds of the events in a session that was only opened and closed."""
 _MARKS = (
     b'"payload":{"kind":"session.head_moved"',
     b'"payload":{"kind":"user.message"',
@@ -52,7 +52,7 @@ _MARKS = (
     b'"payload":{"kind":"checkpoint.restored"',
 )
 _LOOKAHEAD_BYTES = 512 * 1024
-"""Bytes read past an approximate end, so that the last line is included."""
+"""Number of bytes that are read past an approximate end. With them, the last line is complete."""
 
 
 def read_records(

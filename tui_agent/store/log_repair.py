@@ -17,7 +17,7 @@ from tui_agent.store.log_scan import EMPTY_SURVEY, Survey, survey_bytes, survey_
 
 EVENTS_FILE = "events.jsonl"
 MAX_REPORTED = 1_000
-"""Maximum number of bad lines listed in one `log.repaired`; further ones are skipped too."""
+"""Maximum number of bad lines that one `log.repaired` lists. Further bad lines are skipped too."""
 
 _APPEND = os.O_RDWR | os.O_APPEND
 _PIECE = 1 << 20

@@ -34,15 +34,21 @@ _VERBATIM = frozenset(
     """kind blob_sha256 digest before after commit prefix_digest call_id request_id question_id queue_id run_id
     provider_id parent_crc session""".split()  # noqa: SIM905 - read as prose
 )
-"""Fields of payloads that are copied unchanged: identifiers and hashes."""
+"""Names of the payload fields that are copied unchanged. They contain identifiers and hashes."""
 _UNREDACTED = frozenset(("signature", "opaque"))
-"""Fields of payloads that a provider needs back unchanged: never redacted, and moved to a blob if long."""
+"""Names of the payload fields that a provider needs back unchanged.
+
+They are never redacted. Long ones are moved to a blob.
+"""
 
 _TEXT_LIMITS = (MAX_INLINE_TEXT_BYTES, 2_048, 512, 128)
-"""Byte limits for texts inside an event, tried in this order until the line is short enough."""
+"""Limits in bytes for texts inside an event. They are tried in this order until the line is short enough."""
 _CUT_NOTE_BYTES = 80
 _HARMLESS = re.compile(rb'"path":|\\"path\\":|"tokenizer":|"first_token_ms":|"policy":"bypass"')
-"""Matches text that is in most events and contains a keyword of a redaction rule, but never belongs to a secret."""
+"""Matches text that contains a keyword of a redaction rule but never belongs to a secret.
+
+Most events contain such text.
+"""
 
 
 class Shrinker:

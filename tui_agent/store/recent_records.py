@@ -11,7 +11,10 @@ from tui_agent.protocol.envelope import Record
 
 MAX_RECORDS: Final = 1_000
 MAX_BYTES: Final = 2_000_000
-"""Limits for the records in memory, in number and bytes. Followers that lag behind read older records from the file."""
+"""Maximum number (`MAX_RECORDS`) and bytes of records in memory.
+
+Followers that are further behind read from the file.
+"""
 
 
 class RecentRecords:
@@ -20,7 +23,7 @@ class RecentRecords:
     def __init__(self) -> None:
         self._records: list[Record] = []
         self._older = self._new_bytes = 0
-        """Number of oldest records, which `drop_older` removes next; total bytes of all later records."""
+        """Number of the oldest records that `drop_older` removes next, and total bytes of all other records."""
 
     def __len__(self) -> int:
         return len(self._records)

@@ -30,9 +30,9 @@ INDEX_FILE = "index.sqlite"
 VERSION = 8
 BUSY_MS = 2_000
 MIN_SESSIONS = 50
-"""Minimum number of sessions for which listing sessions creates an index."""
+"""Minimum number of sessions for which an index is created when sessions are listed."""
 _BATCH = 100
-"""Number of sessions that are read in one transaction."""
+"""Maximum number of sessions that are read in one transaction."""
 
 
 def _ignore_stale() -> None:

@@ -49,7 +49,10 @@ _SELECT = (
     " FROM sessions JOIN places ON places.number = sessions.place"
 )
 _END_BYTES = 24
-"""Number of bytes before the indexed end of a log that are stored to recognise it; they include a checksum."""
+"""Number of bytes that are stored from before the indexed end of a log.
+
+They include a checksum and identify the end.
+"""
 
 
 @dataclass(frozen=True, slots=True)

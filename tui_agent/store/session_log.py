@@ -36,19 +36,19 @@ from tui_agent.store.writer_lock import WriterLock
 from tui_agent.units import format_bytes
 
 _ENVELOPE_ROOM = 1_024
-"""Number of bytes of a line that are reserved for the envelope around the payload."""
+"""Number of bytes in a line that are reserved for the envelope around the payload."""
 QUIET_KINDS: Final = frozenset(
     """session.started run.started run.finished settings.changed command.rejected agent.state_changed
     plugin.loaded plugin.failed env.started env.stopped hook.ran""".split()  # noqa: SIM905 - read as prose
 )
 """Kinds of events that can occur in a session without any message.
 
-A log opened with `lazy` is not written while it has only such events.
+A log that was opened with `lazy` is not written while it contains only events of these kinds.
 """
 OpenLog = Callable[[], tuple[WriterLock, OpenedLog]]
-"""Acquires a session's lock and opens (or creates) its log."""
+"""Function that acquires a session's lock and opens (or creates) its log."""
 MAX_BATCH = 2_000
-"""Maximum number of records that one `next_batch` returns, so that a long history does not block the event loop."""
+"""Maximum number of records that one `next_batch` returns. With more, a long history would block the event loop."""
 
 
 class WallClock(Protocol):
@@ -95,11 +95,11 @@ class SessionLog:
         self.repair: LogRepaired | None = None
         self._fd, self._end, self._last_seq, self._lines = -1, 0, -1, 0
         self.place: LinePosition | None = None
-        """The position after the newest event in the file; None until this process has written an event."""
+        """Position after the newest event in the file. None until this process has written an event."""
         if not lazy:
             self._open_file()
         self.previous_last_seq = self._last_seq
-        """The `seq` of the last event that an earlier process recorded; -1 in a new session."""
+        """The `seq` of the last event that an earlier process recorded. -1 in a new session."""
         self._recent = RecentRecords()
         self._has_torn_end = False
         self._synced = 0

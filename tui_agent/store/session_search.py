@@ -16,7 +16,7 @@ from tui_agent.store.session_index_rows import LogState
 from tui_agent.store.session_summary import summarise_session
 
 MAX_HITS = 100_000
-"""Maximum number of newest hits from which a search for sessions takes its results.
+"""Maximum number of hits, the newest ones, from which a search takes the sessions that it returns.
 
 Very common words have more hits.
 """

@@ -36,11 +36,12 @@ from tui_agent.store.log_scan import read_seq, split_lines
 Outcome: TypeAlias = Literal["empty", "done", "failed", "stopped", "waiting", "open", ""]
 """State of a session's newest turn.
 
-`open`: the log does not have the turn's end; `waiting`: the user must answer; "": unknown.
+`open` means that the log does not contain the turn's end, `waiting` that the user must answer, and "" that the state is
+unknown.
 """
 
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""Maximum bytes that are counted for a list; the rest of a longer log is counted when the index is updated."""
+"""Maximum bytes of a log that are counted for a list. The rest of a longer log is counted when the index is updated."""
 _PAYLOAD = b'"payload":{"kind":"'
 _COST = re.compile(rb'"cost_usd":(-?[0-9][0-9.eE+-]*)')
 _TURN, _TITLE = b'turn.started"', b'session.titled"'
@@ -57,7 +58,7 @@ _OUTCOMES: Final[dict[TurnEnd, Outcome]] = {
     "model_error": "failed",
     "error": "failed",
 }
-"""Maps the reason of a turn's end to the state of the turn; any other reason means `stopped`."""
+"""Mapping from the reason of a turn's end to the state of the turn. Any other reason means `stopped`."""
 _SETTLED = (b"permission.decided", b"question.answered")
 _REQUESTS = (b"permission.requested", b"question.asked")
 _IN_TURN = (b"iteration.", b"user.message")

@@ -42,11 +42,14 @@ from tui_agent.store.session_summary import SessionSummary
 from tui_agent.store.writer_lock import WriterLock
 
 REMOVED_PREFIX = ".removed-"
-"""Prefix of the name of a session's folder that is being deleted. Cleanup removes what an interrupted deletion left."""
-Detach = Callable[[Path, Path], None]
-"""Copies files from a session's folder (first) to a fork's folder (second), so that the first can be deleted.
+"""Prefix of a folder's name while the session in it is deleted.
 
-All files that the fork uses are copied, except the log. Raises `OSError`.
+If the deletion is interrupted, cleanup removes the rest.
+"""
+Detach = Callable[[Path, Path], None]
+"""Function that copies files from a session's folder (first) to a fork's folder (second).
+
+The first can then be deleted. All files that the fork uses are copied, except the log. Raises `OSError`.
 """
 _RUN_ID = re.compile(r"run_[0-9a-f]{12}")
 _MOVE_HINT = ", or move the data folder with --data-dir"

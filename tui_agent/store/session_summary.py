@@ -58,7 +58,7 @@ class SessionSummary:
     parent: str = ""
     forked_at: int | None = None
     last_seq: int = -1
-    """The number of the newest event. A fork lacks some lower numbers: events that its parent has undone."""
+    """The `seq` of the newest event. In a fork, some lower numbers are missing: events that the parent has undone."""
 
     @property
     def state(self) -> str:

@@ -65,7 +65,7 @@ from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 PATIENCE_S = 60.0
-"""Time limit for one turn in seconds. Nothing in a rerun takes long, so a turn that takes longer has hung."""
+"""Time limit, in seconds, for one turn. Nothing in a rerun takes long, so a turn that takes longer has hung."""
 _OURS = ("run.", "env.", "session.started", "session.head_moved", "log.", "plugin.loaded")
 
 

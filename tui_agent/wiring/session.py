@@ -78,9 +78,9 @@ from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
 PRODUCT = f"tui-agent/{__version__}"
 HEADLESS_TURN_SECONDS = 7200.0
-"""Default time limit of a turn in a run without the app, in seconds, if the session has no time limit."""
+"""Default time limit, in seconds, of a turn in a run without the app. Used if the session has no time limit."""
 REDUCED_BY = 0.7
-"""Size to which the sent conversation is reduced, as a share of the size at which the reduction starts."""
+"""Factor for the conversation size at which the reduction starts. It gives the size after the reduction."""
 
 
 @asynccontextmanager

@@ -24,7 +24,7 @@ _SANDBOXES: dict[PolicyName, tuple[str, ...]] = {
     "accept-edits": ("--sandbox", "workspace-write"),
     "bypass": ("--dangerously-bypass-approvals-and-sandbox",),
 }
-"""Options by policy that let the program change files. The program cannot ask the user."""
+"""Mapping from a policy to the options with which the program may change files. The program cannot ask the user."""
 _ARGUMENTS = ("command", "changes", "query", "server", "tool", "arguments")
 _NOT_RECORDED = ("error", "todo_list")
 """Types of items that are not recorded: warnings, and the program's own list of tasks."""
@@ -37,9 +37,11 @@ class Codex:
 
     def __init__(self, memory: JsonMap) -> None:
         self.memory = memory
-        """The id of the thread (a conversation in Codex), and the usage of the whole thread so far."""
+        """Data for the next turn: the id of the thread (a conversation in Codex), and the usage of the whole thread so
+        far.
+        """
         self._pending: list[ModelPart] = []
-        """Parts of the model's answer that is not complete yet."""
+        """Parts of an answer of the model that is not complete yet."""
         self._open_calls: set[str] = set()
 
     def command(self, request: ProgramRequest) -> tuple[str, ...]:

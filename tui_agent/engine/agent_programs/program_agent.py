@@ -44,9 +44,9 @@ PROGRAMS: dict[str, Callable[[JsonMap], AgentProgram]] = {
     "opencode": OpenCode,
     "tui-agent": OwnProgram,
 }
-"""Functions that create a conversation with a program, by the agent's name.
+"""Mapping from the name of an agent to a function that creates a conversation with the agent's program.
 
-The argument is the program's `memory`.
+The argument of the function is the program's `memory`.
 """
 DESCRIPTIONS = {
     "codex": "runs OpenAI's Codex CLI in the session's environment",
@@ -62,9 +62,12 @@ MAX_OUTPUT_BYTES = 1_000_000
 """Maximum bytes of output that are kept in addition to the recorded parts."""
 MAX_ERROR_BYTES = 20_000
 _VERBS = {"command_execution": "run", "bash": "run", "run_command": "run", "file_change": "edit"}
-"""Short verbs for the rows of calls whose names are long or hard to understand."""
+"""Mapping from the name of a call to the short verb in the call's row.
+
+Contains names that are long or hard to understand.
+"""
 _TARGETS = ("command", "filePath", "path", "pattern", "query", "url", "tool")
-"""Names of arguments that can describe a call's target, best first."""
+"""Names of arguments that can describe the target of a call. The best one is first."""
 
 
 class ProgramAgent:
@@ -78,7 +81,7 @@ class ProgramAgent:
         self._parts = parts
         self._checkpointing = checkpointing
         self._call_ids: dict[str, ToolCallPart] = {}
-        """The recorded calls, by the program's own call ids."""
+        """Mapping from the program's own id of a call to the recorded call."""
         self._fault = ""
         self._has_answer = self._is_limited = False
 

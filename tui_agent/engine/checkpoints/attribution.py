@@ -17,9 +17,9 @@ from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, FileChan
 from tui_agent.workspace.local.change_recorder import count_lines, file_changed
 
 GRACE_S = 1.0
-"""Seconds after the last event of an interrupted run.
+"""Length in seconds of the time after the last event of an interrupted run.
 
-A change in this time is attributed to the call that was running.
+A change of a file in this time is attributed to the call that was running.
 """
 
 

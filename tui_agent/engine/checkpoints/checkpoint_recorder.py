@@ -37,14 +37,11 @@ CLOSE_TIMEOUT_S = 5.0
 FINAL_MAINTENANCE_S = 10.0
 """Maximum seconds of maintenance at the end of an unattended session. The next run of the session continues it."""
 RETRY_FACTOR = 10.0
-"""Factor of the pause after a failed use of the checkpoint store.
-
-The pause lasts this many times as long as the failed use.
-"""
+"""Length of the pause after a failed use of the checkpoint store, as a multiple of the time that the use took."""
 
 
 IDLE_DELAY_S = 2.0
-"""Seconds that a session must be idle before maintenance of the checkpoint store starts."""
+"""Minimum seconds for which a session must be idle before maintenance of the checkpoint store starts."""
 
 
 class CheckpointMaintenance:
@@ -98,7 +95,7 @@ class CheckpointRecorder:
         self.unavailable_reason = (
             "This session takes no checkpoints." if store is None else store.unavailable_reason
         )
-        """The reason why files cannot be restored, as a sentence; empty if they can."""
+        """Reason why files cannot be restored, as a sentence. Empty if files can be restored."""
         self._must_report_refusal = store is not None and bool(self.unavailable_reason)
         self._store = None if self.unavailable_reason else store
         self._guard = anyio.Lock()
@@ -111,9 +108,10 @@ class CheckpointRecorder:
         self._has_changes = False
         """True if there are checkpoints besides the baseline (the session's first checkpoint)."""
         self.turn_start: int | None = None
-        """The seq of the last event before the running turn. None after the turn's first call that can change files.
+        """The seq of the last event before the running turn.
 
-        A checkpoint that is taken before that call is recorded as the state of the files at this event.
+        None after the turn's first call that can change files. If a checkpoint is taken before that call, it is
+        recorded as the state of the files at this event.
         """
         self._beginning: anyio.CancelScope | None = None
         self._is_closing = False

@@ -13,7 +13,7 @@ from tui_agent.ports.log import Blobs
 from tui_agent.protocol.commands import RevertHunk
 
 _INEXACT = ("[redacted: ", "\ufffd")
-"""Marks in lines that were stored inexactly because they contain a secret or bytes that cannot be decoded."""
+"""Texts that mark a line as not stored exactly. Such a line contains a secret, or bytes that cannot be decoded."""
 
 
 def find_hunk(blobs: Blobs, command: RevertHunk) -> str:

@@ -50,7 +50,7 @@ from tui_agent.protocol.events.turn import TurnFinished, UserQueued, UserUnqueue
 from tui_agent.protocol.settings import SessionSettings
 
 MAX_BLOCKED_NAMED = 8
-"""Maximum number of errors that are recorded for files that cannot be restored."""
+"""Maximum number of recorded errors about files that cannot be restored."""
 MAKE_ROOM_HINT = (
     "Move the file or folder that is in the way, then repeat the command. All other files are restored."
 )

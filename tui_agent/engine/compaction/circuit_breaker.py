@@ -22,7 +22,7 @@ from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart, tool_calls
 
 MIN_REQUESTS_BETWEEN: Final = 10
-"""Minimum number of requests between two summaries if the first of them left little room for work."""
+"""Minimum number of requests from one summary to the next if the first one left little room for work."""
 TIGHT_HINT: Final = (
     "To save requests, tui-agent now compacts only rarely. Choose a model with a larger window with /model."
 )
@@ -36,15 +36,15 @@ class CompactionBreaker:
         self._agent = agent
         self._loops = LoopDetector()
         self._message_seq: int | None = None
-        """The seq of the user message at which loop detection started."""
+        """The seq of the user message at which loop detection started. None if it has not started."""
         self._is_loaded = False
         self._requests = 0
         self._next_summary_at = 0
-        """The number of the first request for which another summary is allowed."""
+        """Number of the first request before which another summary is allowed."""
         self.tokens_after_summary = 0
         """Number of tokens in the context directly after the newest summary."""
         self.warned_model = ""
-        """The model for which the user was warned that little room is left."""
+        """Name of the model for which the user was warned that little room is left. Empty if there was no warning."""
 
     @property
     def is_waiting(self) -> bool:
@@ -137,9 +137,9 @@ def _read_compactions(
 
 
 MAX_SAME_RESULTS: Final = 3
-"""Number of consecutive stretches (see `LoopDetector`) with the same calls and the same results that make a loop."""
+"""Number of consecutive stretches (see `LoopDetector`) that make a loop if their calls and results are the same."""
 MAX_SAME_CALLS: Final = 8
-"""Number of consecutive stretches with the same calls and different results that make a loop.
+"""Number of consecutive stretches that make a loop if their calls are the same, but not the results.
 
 The results differ if the calls poll a job, for example.
 """

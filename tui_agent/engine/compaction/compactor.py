@@ -67,26 +67,26 @@ CompactionCause: TypeAlias = Literal["limit", "user", "overflow"]
 
 CHARS_PER_TOKEN: Final = 4.0
 MIN_FREED_SHARE: Final = 0.10
-"""Minimum share of the context's tokens that a compaction must free to count as successful."""
+"""Minimum fraction of the context's tokens that a successful compaction frees."""
 MIN_OFFLOAD_SHARE: Final = 0.25
-"""Minimum share of the window that offloading must free; otherwise a summary is made instead.
+"""Minimum fraction of the window that offloading must free.
 
-Less is not worth the loss of the provider's cache.
+If it would free less, a summary is made. A smaller gain is not worth the loss of the provider's cache.
 """
 MAX_FAILURES: Final = 2
 HISTORY_SECTIONS: Final[frozenset[SectionName]] = frozenset(
     ("packed_context", "mentions", "tool_results", "recent_observations")
 )
 MAX_SUMMARY_SHARE: Final = 0.20
-"""Maximum share of the window for a summary written by the model. A longer summary is rejected."""
+"""Maximum size of a summary written by the model, as a fraction of the window. A longer summary is rejected."""
 MAX_TRIES: Final = 3
-"""Maximum attempts to build a summary that fits; each attempt is shorter than the previous one."""
+"""Maximum number of attempts to build a summary that fits. Each attempt is shorter than the previous one."""
 MAX_SUMMARY_TOKENS: Final = 4_096
 """Maximum tokens of a summary that the model writes."""
 FRAME_TOKENS: Final = 60
-"""Estimated tokens of the prompt around the messages to summarise."""
+"""Estimated number of tokens in the request for a summary that are neither prompt nor messages."""
 ASSUMED_WINDOW: Final = 32_000
-"""The window in tokens that is assumed if the real one is unknown."""
+"""Window, in tokens, that is assumed if the real one is unknown."""
 GIVE_UP_HINT: Final = "Try /compact with other words, a model with a larger window (/model), or /new."
 LARGER_WINDOW_HINT: Final = "Choose a model with a larger window (/model), or start a new session with /new."
 LONG_TEXT_HINT: Final = "Put a long text into a file and name it with @path; /undo removes the message."
@@ -109,7 +109,7 @@ class Compactor:
         self._offload = OutputOffloader(parts, agent)
         self._turn_number = -1
         self._gave_up = False
-        """True if automatic compaction is not attempted again in this turn."""
+        """True if this turn makes no further attempt at automatic compaction."""
         self._failures = 0
         self._breaker = CompactionBreaker(parts.recorder, agent)
         self._cut_size = CutLength()

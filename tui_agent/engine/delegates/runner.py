@@ -36,11 +36,12 @@ from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, tool_c
 from tui_agent.protocol.settings import ModelInfo
 
 FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", "grep")
-"""The tools of a delegate if neither the call nor the role lists tools."""
+"""Names of the tools of a delegate for which neither the call nor the role lists tools."""
 CHARS_PER_TOKEN = 4
 MAX_REPORT_LINES = 400
 MAX_NAMED_CALLS, MAX_ARGUMENT_CHARS = 5, 60
-"""Maximum number of calls, and characters of an argument, in the report of a delegate that wrote no text."""
+"""Maximum number of calls in the report of a delegate that wrote no text, and maximum characters of a call's argument.
+"""
 NOT_RUN = "the subtask ended first"
 
 MakeCaller = Callable[[EngineParts, AgentId], ModelCaller]

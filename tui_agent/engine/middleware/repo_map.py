@@ -17,9 +17,9 @@ from tui_agent.protocol.settings import SessionSettings
 from tui_agent.units import format_time_limit
 
 MIN_FILES = 8
-"""Minimum number of files in a workspace for which a repository map is sent."""
+"""Minimum number of files in a workspace with a repository map. In smaller workspaces, no map is sent."""
 MAX_QUERY_CHARS = 2000
-"""Maximum number of characters of the user's message that are used as the query of a repository map."""
+"""Maximum characters of the user's message that are used as the query for a repository map."""
 WINDOW_SHARE = 0.04
 """Maximum size of a repository map as a fraction of the model's window."""
 MIN_TOKENS = 100
@@ -43,7 +43,10 @@ class RepoMapSection(api.BaseMiddleware):
         self._maps = maps
         self._patience = patience
         self._late: tuple[str, Callable[[Payload], None]] | None = None
-        """The query of the repository map that is being rendered, and the function that records the map."""
+        """(query, function) for the repository map that is being rendered.
+
+        The function records the map. None if no map is being rendered.
+        """
 
     async def on_turn_start(self, turn: api.TurnContext) -> None:
         """Request a repository map for the task, unless the settings or the context mode exclude it."""

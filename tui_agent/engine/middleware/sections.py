@@ -19,7 +19,7 @@ SECTION_TOOLS: Final = {
     "planning": frozenset(("write_todos",)),
     "subagents": frozenset(("spawn_subtask",)),
 }
-"""For each section, the tools that it describes. A section is left out if none of its tools is available."""
+"""Mapping from a section to the tools that it describes. A section is left out if none of its tools is available."""
 
 
 class PromptTexts:

@@ -20,7 +20,7 @@ INVESTIGATOR_TOOLS = ("read_file", "grep", "repo_map", "search_notes")
 """The tools of the role `investigator`. Tools that are not loaded are left out."""
 INVESTIGATOR_ITERATIONS = 20
 MAX_NAMED_FAULTS = 3
-"""Maximum number of agent files whose faults are listed when a session opens."""
+"""Maximum number of agent files with faults that are listed when a session opens."""
 
 
 class Subagents:

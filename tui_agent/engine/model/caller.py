@@ -48,18 +48,21 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 DEFAULT_MAX_OUTPUT = 8192
 """Maximum tokens of an answer if neither the model's limit nor its window is known."""
 ANSWER_SHARE = 4
-"""Divisor of the window that gives the maximum tokens of an answer if the model's own limit is unknown."""
+"""Divisor of the window that gives the maximum tokens of an answer. Used if the model's own limit is unknown."""
 MAX_REFUSALS = 5
-"""Maximum number of attempts to shorten a request that the provider refused as too long."""
+"""Maximum number of attempts to shorten a request after the provider refused it as too long."""
 UNSENT = RequestId("")
-"""Id of a request that is measured and not sent."""
+"""Id of a request that is only measured and not sent."""
 MAX_COUNTED_INLINE = 20
-"""Maximum number of new messages whose tokens are counted on the event loop. More messages are counted in a thread."""
-EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
-"""Minimum size of a request whose tokens a tokenizer counts: in tokens, and as a divisor of the window.
+"""Maximum number of new messages whose tokens are counted on the event loop.
 
-Smaller requests are estimated from characters. An estimate is enough far below the limit, and loading the tokenizer
-takes as long as twenty tool calls.
+If there are more, a thread counts them.
+"""
+EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
+"""Minimum size of a request whose tokens are counted with a tokenizer: in tokens, and as a divisor of the window.
+
+The tokens of smaller requests are estimated from characters. An estimate is enough far below the limit, and loading the
+tokenizer takes as long as twenty tool calls.
 """
 _Block = tuple[Literal["text", "reasoning", "tool_call"], int, str]
 """Key of a streamed block of an answer: (kind of part, number of the block, name of the tool)."""
@@ -90,17 +93,17 @@ class ModelCaller:
         self._builder = RequestBuilder(parts.blobs)
         self._assembly = Assembly(parts.tokens)
         self._counted = 0
-        """Number of messages of the history whose tokens were already counted."""
+        """Number of messages in the history with tokens that were already counted."""
         self._counting = anyio.Lock(fast_acquire=True)
         self._watch = LimitWatch(parts.recorder)
         self._used_call_ids = used
         self._history_agent = agent if summarised_agent is None else summarised_agent
         self._newest_ask = ModelQuery()
-        """The newest request that contains the agent's own history."""
+        """The newest request with the agent's own history."""
         self._sent: PackedRequest | None = None
         """The request that was assembled last."""
         self.compactor: Compactor | None = None
-        """Keeps the history within the window. None in a caller that only summarises."""
+        """Compactor that keeps the history within the window. None in a caller that only makes summaries."""
         if summarised_agent is not None:
             return
         summariser = ModelCaller(parts, ticker, states, COMPACTION_AGENT, used, summarised_agent=agent)

@@ -116,7 +116,7 @@ class FlushTimer:
 
 
 MAX_HELD_CHARS: Final = 8_000
-"""Maximum number of characters in the buffer. A longer text without a safe position is split anywhere."""
+"""Maximum characters in the buffer. A longer text without a safe position is split at any position."""
 _NEAR: Final = 300
 _LINES_BELOW: Final = 2
 _TO_LAST_WORD: Final = re.compile(r"[\s\S]*(?:[\t-\r\x1c-\x20]|[^\x00-\x7f])")
@@ -136,7 +136,7 @@ _PROSE: Final = re.compile(
     rf"[`'\"*)]{{0,3}}(?: +{_FILLER_WORD})*(?:[ ,]+(?!{_FILLER_WORD})[a-z]+(?=[ ,.;!?])(?: +{_FILLER_WORD})*){{3}}"
     rf"|[^\n:=\"'`]{{0,{_NEAR}}}[.!?]\s"
 )
-"""Pattern of prose after a secret's name: the end of a sentence, or three plain words.
+"""Matches prose after the name of a secret: the end of a sentence, or three plain words.
 
 Words such as `is` and `now` do not count.
 """

@@ -25,7 +25,10 @@ from tui_agent.protocol.parts import (
 F = TypeVar("F", bound=FrozenModel)
 
 MAX_ANSWER_BYTES = 120_000
-"""Maximum bytes of an earlier answer in a request. Of a longer answer, only the start and the end are sent."""
+"""Maximum bytes that a request contains of an earlier answer.
+
+Only the start and the end of a longer answer are sent.
+"""
 MAX_ANSWER_LINES = 4000
 
 

@@ -10,7 +10,7 @@ from tui_agent.protocol.base import AgentId
 from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, ReadEffect
 
 RULE_TOOL = "read_file"
-"""Tool whose rules apply to files that are read without a tool call."""
+"""Name of a tool. The rules for this tool also apply to files that are read without a tool call."""
 
 
 def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:

@@ -172,13 +172,13 @@ ALIASES: dict[str, str] = {
     "pattern": "glob_pattern query regex search_string",
     "todos": "items todo_list",
 }
-"""Names that other programs' tools use for our arguments, by our name.
+"""Mapping from our name of an argument to the names that it has in tools of other programs.
 
-If a name belongs to several of our arguments, it means the first one that the tool has. An argument and its other names
-have the same unit and meaning.
+A name can belong to several of our arguments. It then means the first of these arguments that the tool has. An argument
+and its other names have the same unit and meaning.
 """
 IGNORED_ARGUMENTS = frozenset({"description", "explanation"})
-"""Arguments that only explain a call in other programs' tools. They are dropped."""
+"""Names of arguments that only explain a call in other programs' tools. These arguments are dropped."""
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 

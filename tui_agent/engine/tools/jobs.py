@@ -24,19 +24,19 @@ from tui_agent.protocol.base import AgentId, CallId, JobId
 from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobStarted, JobStopper
 
 MAX_JOBS = 8
-"""Maximum number of background jobs that run at the same time."""
+"""Maximum number of background jobs at the same time."""
 MAX_ENDED_JOBS = 24
-"""Maximum number of ended jobs whose output can still be read."""
+"""Maximum number of ended jobs with output that can still be read."""
 MAX_KEPT_BYTES = 1_000_000
-"""Maximum bytes of a job's newest output that are kept in memory and in `job.finished`."""
+"""Maximum bytes that are kept of a job's newest output, in memory and in `job.finished`."""
 FIRST_OUTPUT_WAIT_S = 1.0
-"""Maximum seconds that `start` waits for the first output or the end of a new job."""
+"""Maximum seconds that `start` waits for the first output of a new job or for its end."""
 TAIL_BYTES = 24_000
-"""Number of bytes at the end of the output that are searched for signs that the sandbox refused something."""
+"""Number of bytes at the end of an output that are searched for signs that the sandbox refused something."""
 MAX_WAIT_S = 60.0
 """Maximum seconds that `read` waits for new output."""
 STOP_TIMEOUT_S = 6.0
-"""Maximum seconds to wait for the end of stopped jobs."""
+"""Maximum seconds to wait until stopped jobs have ended."""
 SANDBOX_HINT = (
     "A background job cannot leave the sandbox. If the command needs that, run it without `background`; the user is then "
     "asked."
@@ -60,7 +60,7 @@ class _Job:
         self.exit_code: int | None = None
         self.message = ""
         self.planned_end: JobEnd = "session"
-        """The value of the event field `job.finished.end` if the job is cancelled."""
+        """Value of the event field `job.finished.end` for a job that is cancelled."""
         self.stopped_by: JobStopper = ""
         self.size = 0
         self._newest = bytearray()

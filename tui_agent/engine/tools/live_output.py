@@ -14,15 +14,18 @@ from tui_agent.units import format_number
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
-"""Maximum characters of the beginning (`HEAD_CHARS`) and of the end of an output that are in memory."""
+"""Maximum characters in memory of an output's end. `HEAD_CHARS` is the maximum for its beginning."""
 
 MAX_UNSAMPLED_CHARS = 64_000
-"""Number of characters of live output that are recorded completely. Later output is sampled."""
+"""Number of characters of live output that are recorded completely. After that, the output is sampled."""
 MAX_RECORDED_CHARS = 2_000_000
 """Maximum characters of a call's live output in the log."""
 NOT_RECORDED = "\n[… The call printed more than 2 MB; the rest of its live output is not recorded …]\n"
 SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
-"""Sampling rates: (maximum of recorded characters, characters per sample, seconds between samples)."""
+"""Sampling rates as (maximum of recorded characters, characters per sample, seconds between samples).
+
+The first rate whose maximum is not reached applies.
+"""
 
 
 @dataclass(slots=True)

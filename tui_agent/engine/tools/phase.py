@@ -36,9 +36,9 @@ from tui_agent.protocol.settings import AgentState
 from tui_agent.workspace.local.granted_paths import grant_paths
 
 _EDIT_VERBS = frozenset({"edit", "write"})
-"""Verbs of the tools that change a file. A verb is known even if a call's arguments are invalid."""
+"""Verbs of the tools that change a file. The verb of a call is known even if the call's arguments are invalid."""
 _MAX_NAME_CHARS = 60
-"""Characters shown of the name of a tool that does not exist."""
+"""Maximum characters that are shown of the name of a tool that does not exist."""
 _AFTER_FAILED_EDIT = "Not run, because an earlier edit in this answer was not made."
 
 

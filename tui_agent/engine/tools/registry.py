@@ -25,7 +25,7 @@ from tui_agent.protocol.settings import PolicyName
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
 AnyTool: TypeAlias = Tool[BaseModel]
-"""A tool with any type of arguments. It accepts only arguments that `ToolRegistry.parse` returned for this tool."""
+"""A tool with any type of arguments. Call it only with arguments that `ToolRegistry.parse` returned for this tool."""
 
 
 @dataclass(frozen=True, slots=True)

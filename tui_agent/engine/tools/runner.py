@@ -63,7 +63,7 @@ class CallRunner:
         self._parts = parts
         self._delegates = delegates
         self._change_lock = anyio.Lock()
-        """A lock shared by all agents. A call that may change something holds it while it runs."""
+        """Lock that all agents share. A call that may change something holds the lock while it runs."""
         self._gate = gate
         self._background = background
         self._checkpointing = checkpointing
@@ -74,7 +74,10 @@ class CallRunner:
         self._reported_calls: set[CallId] = set()
         """Calls for which an error of the store was already reported."""
         self.live_outputs = LiveOutputs()
-        """The output so far of each call that has no result: running calls, and calls that stopped with their turn."""
+        """Mapping from the id of a call without a result to the output so far.
+
+        The call is running, or was stopped with its turn.
+        """
 
     def stop(self, call_id: CallId) -> bool:
         """Cancel a running call. Return False if it is not running."""

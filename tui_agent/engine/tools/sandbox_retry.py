@@ -27,24 +27,29 @@ class SandboxGrant:
     writable: tuple[str, ...] = ()
     """Files outside the workspace that the call's commands may write."""
     judged: Mapping[str, str] = field(default_factory=dict)
-    """The real path of each path of the call at the time of the decision.
+    """Mapping from each path of the call to its real path at the time of the decision.
 
     The call uses the real path even if links change later.
     """
     show_secrets_as_empty: bool = False
-    """True if files with secrets appear empty (see `ExecSpec`)."""
+    """True if files with secrets look empty to the call's commands (see `ExecSpec`)."""
     readable_secrets: tuple[str, ...] = ()
     """Files with secrets that the call's commands may read (see `ExecSpec`)."""
     unnamed_secrets: tuple[str, ...] = ()
-    """Files with secrets that the call would read although it does not name them."""
+    """Files with secrets that the call would read although its text does not name these files."""
     repository_read_only: bool = False
     """True if the workspace's repository is mounted read-only (see `ExecSpec`)."""
     private_temp_paths: tuple[str, ...] = ()
-    """Paths in temporary folders. Commands see there only the files of sandboxed commands (see `ExecSpec`)."""
+    """Paths in temporary folders at which the call's commands see only files that sandboxed commands created.
+
+    They did not exist when the call was judged (see `ExecSpec`).
+    """
     read_only: bool = False
     """True if the workspace is mounted read-only (see `ExecSpec`)."""
     trial: bool = False
-    """True if the commands run as a trial: for a short time, read-only, without network and the user's own files."""
+    """True if the commands run as a trial: for a short time, read-only, and without the network or the user's own
+    files.
+    """
 
     def apply_to(self, spec: ExecSpec) -> ExecSpec:
         """Return `spec` with these permissions."""
@@ -101,9 +106,12 @@ class Rerun:
 
 
 DecideRerun = Callable[[ExecResult], Awaitable[Rerun]]
-"""Function of the result of a command to which the sandbox refused something. Returns the decision about a rerun."""
+"""Function of the result of a command that the sandbox refused something. Returns the decision about a rerun."""
 DecideAfterTrial = Callable[[ExecResult], Awaitable["SandboxGrant | str"]]
-"""Function of the result of a failed trial. Returns the permissions for another run, or the reason for a denial."""
+"""Function of the result of a trial that failed.
+
+Returns the permissions for another run, or the reason for a denial.
+"""
 _AnswerT = TypeVar("_AnswerT")
 TRIAL_TIMEOUT_S = 20.0
 """Time limit in seconds for a trial of a command in the sandbox."""

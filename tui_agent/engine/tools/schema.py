@@ -16,9 +16,10 @@ _NOT_SENT = frozenset(
     """additionalProperties default examples minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength
     maxLength minItems maxItems uniqueItems""".split()  # noqa: SIM905 - read as prose
 )
-"""Keys of the schema that are not sent to the model, because they cost bytes in every request.
+"""Keys of the schema that are not sent to the model.
 
-A call that breaks one of these limits gets a message that states the limit.
+They would cost bytes in every request. If a call breaks one of these limits, the model gets a message that states the
+limit.
 """
 
 

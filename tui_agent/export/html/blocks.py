@@ -14,11 +14,11 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import NO_LINES, format_line_changes, format_number
 
 OUTPUT_ROWS = 8
-"""Number of lines at the end of an output that are shown unfolded."""
+"""Number of lines at the end of an output that are not folded."""
 DIFF_ROWS = 40
-"""Number of lines at the start of a diff that are shown unfolded."""
+"""Number of lines at the start of a diff that are not folded."""
 MAX_OUTPUT_CHARS = 400_000
-"""Maximum number of characters of one output in the page; of a longer output, its beginning and its end are kept."""
+"""Maximum characters of one output in the page. Of a longer output, only the beginning and the end are kept."""
 PICTURE_BYTES = 4_000_000
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 

@@ -26,7 +26,7 @@ KEYS = (("j k", "row"), ("[ ]", "turn"), ("1–5", "filter"), ("/", "search"), (
 TITLE_CHARS = 90
 TICK_ROOM = 24
 LONG_PAGE_ROWS = 300
-"""Number of rows above which the browser draws only the visible rows."""
+"""Maximum number of rows that the browser always draws. In a page with more rows, it draws only the visible ones."""
 
 
 def to_html(story: ExportContent) -> str:

@@ -55,11 +55,11 @@ class TraceBuilder:
         self.parts = Parts()
         self._branches = Branches()
         self._records: list[PartRecord | None] = []
-        """One record for each part; None for a record that was dropped because it is in the file."""
+        """One record for each part. None for a record that is in the file and was dropped."""
         self.first_changed = 0
-        """The position of the first record that changed since the file was last written."""
+        """Position of the first record that has changed since the file was last written."""
         self.is_stale = False
-        """True if an event changed a dropped record, so that all records must be built again."""
+        """True if an event changed a dropped record. All records must then be built again."""
         self.last_seq = -1
         self.moves = 0
         self.run: dict[str, Any] = {"started_at": "", "run_metadata": {}}
@@ -67,13 +67,13 @@ class TraceBuilder:
         self.verbs: dict[CallId, str] = {}
         self.prompt: str | None = None
         self.turns: list[int] = []
-        """The `seq` of the start of each turn."""
+        """For each turn, the `seq` of its start."""
         self.end_reason: str | None = None
         self.changes: list[ExportedChange] = []
         """File changes since the newest checkpoint."""
         self.commit: str | None = None
         self.tests: dict[CallId, list[EnvoiCall]] = {}
-        """Test runs of calls that have no result yet."""
+        """`dict` of the id of a call without a result → the call's test runs so far."""
         self.latest_tests: dict[str, EnvoiCall] = {}
 
     def __len__(self) -> int:

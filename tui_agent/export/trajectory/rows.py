@@ -33,7 +33,7 @@ RUN_COLUMNS: Final = {
     "sandbox_id": "VARCHAR",
     "sandbox_provider": "VARCHAR",
 }
-"""The columns that are equal in all rows, with their types."""
+"""Mapping from a column that is equal in all rows to its type."""
 
 PART_COLUMNS: Final = {
     "session_id": "VARCHAR",
@@ -73,7 +73,7 @@ PART_COLUMNS: Final = {
     "cost_usd": "DOUBLE",
     "abandoned": "BOOLEAN",
 }
-"""The columns of each part, with their types."""
+"""Mapping from a column that each part has to its type."""
 
 _RUN_JSON: Final = frozenset(("task_params", "run_metadata", "suites", "artifacts"))
 _PART_JSON: Final = frozenset(

@@ -32,9 +32,9 @@ from tui_agent.store.redaction.redactor import Redactor
 TRACE: Final = "trace.parquet"
 BUNDLE: Final = "repo.bundle"
 UNSETTLED_PARTS: Final = 256
-"""Number of newest parts that stay in memory, because a checkpoint or a test may still change them."""
+"""Number of newest parts that stay in memory. A checkpoint or a test may still change them."""
 LEFT_BEHIND_S: Final = 3600.0
-"""Age in seconds after which a temporary folder is assumed to be left behind by a program that was killed."""
+"""Minimum age in seconds of a temporary folder that was probably left behind by a program that was killed."""
 
 
 class TrajectoryFile:
@@ -65,7 +65,7 @@ class TrajectoryFile:
     def _start(self) -> None:
         self._builder = TraceBuilder(self._session.name, Texts(open_blobs(self._session), self._redactor))
         self._written = 0
-        """The number of rows in the file that will not change any more."""
+        """Number of rows in the file that are final."""
         self._moves = 0
 
     @property

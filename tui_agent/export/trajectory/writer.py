@@ -28,7 +28,10 @@ from tui_agent.store.redaction.redactor import Redactor
 MIN_PAUSE_S: Final = 0.5
 """Minimum seconds between two writes during a turn."""
 PAUSE_FACTOR: Final = 19
-"""Pause after a write, as a multiple of its processor time, so that at most 5 % of the time is spent on writing."""
+"""Length of the pause after a write, as a multiple of the write's processor time.
+
+With 19, writing takes at most 5 % of the time.
+"""
 Report = Callable[[StoreError], None]
 
 
@@ -52,7 +55,7 @@ class TraceWriter:
         self._report = report
         self._pending: list[Record] = []
         self._is_behind = False
-        """True if there are records that are not in the file yet."""
+        """True if some records are not in the file yet."""
         self._next_write = 0.0
         self._write_time = 0.0
         self._is_reported = False

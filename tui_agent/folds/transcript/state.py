@@ -100,19 +100,14 @@ class Draft:
         self.attempts: dict[RequestId, int] = {}
         self.model = ""
         self.reduction_notice: tuple[int, int] | None = None
-        """The notice about outputs shortened since the newest summary of this turn: (index of its entry, number of
-        outputs).
-        """
+        """Notice about outputs shortened since the newest summary: (index of its entry, number of outputs)."""
         self.overflow_notice: tuple[int, int] | None = None
-        """The notice about requests of this turn that were too long: (index of its entry, number of requests)."""
+        """Notice about requests of this turn that were too long: (index of its entry, number of requests)."""
         self.missing_map_notice: tuple[int, str] | None = None
-        """The notice about requests without the repository map: (index of its entry, its text).
-
-        None if there is a map.
-        """
+        """Notice that requests lack the repository map: (index of its entry, its text). None if there is a map."""
         self._announced_cuts: set[str] = set()
         self.failure: int | None = None
-        """Index of the entry with the notice about the model's failure in this turn. None if there is none."""
+        """Index of the notice about the model's failure in this turn. None if there is none."""
         self.tools: dict[CallId, int] = {}
         self.questions: dict[RequestId, int] = {}
         self.question_calls: dict[CallId, RequestId] = {}
@@ -120,22 +115,15 @@ class Draft:
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
         self.jobs: dict[JobId, tuple[str, int | None]] = {}
-        """`dict` of the id of a running job → (command of the job, index of the entry for the call that started the
-        job).
-        """
+        """`dict` of the id of a running job → (its command, index of the entry for the call that started it)."""
         self.shell: int | None = None
-        """Index of the entry about the user's own running command. None if no such command is running."""
+        """Index of the entry for the user's own running command. None if no such command is running."""
         self.is_redo = False
         """True if the newest move of the head was a redo."""
         self.file_move: str | None = None
-        """Reason of the newest move of the head if the move restores only files.
-
-        None after the event that names the files.
-        """
+        """Reason of a move of the head that restores only files. None after the event that names the files."""
         self.kept: tuple[frozenset[str], bool] = frozenset(), False
-        """The files and generated folders that the newest restore did not change, and True if the restore was caused by
-        a redo.
-        """
+        """(files and folders that the newest restore did not change, True if a redo caused the restore)."""
         self.price = ("", False)
         """(name of the model, True if its price is known)."""
         self.cost_limit: float | None = None

@@ -11,10 +11,10 @@ from tui_agent.units import format_number
 
 MAX_CHARS: Final = 10_000
 MAX_TABS: Final = 12
-"""Maximum number of tabs in a row; more could push later text of the line out of sight."""
+"""Maximum number of tabs in a row. More tabs could push the rest of the line out of sight."""
 
 DELIMITER: Final = r"(?=[ \t\n;&|<>()]|\Z)"
-"""Pattern that matches the end of a word of a script."""
+"""Pattern that matches at the end of a word of a script."""
 _DELIMITER = re.compile(DELIMITER)
 _BLANKS_AND_COMMENT = re.compile(r"[ \t]*(#[^\n]*)?")
 _FOREIGN_BLANK = re.compile(r"[^\S\x00-\x7f]")
@@ -24,7 +24,7 @@ _UNREAD: Final = (
     (re.compile(r"[<>]\("), "it uses `<(…)` or `>(…)`"),
     (re.compile(r"\n|\Z"), "a line ends in the middle of a command"),
 )
-"""Bash syntax that the parser does not support, with the description that the user sees."""
+"""Bash syntax that the parser does not support, each with a description for the user."""
 
 
 class RefusedError(Exception):

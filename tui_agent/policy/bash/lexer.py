@@ -14,23 +14,23 @@ from tui_agent.policy.bash import syntax
 from tui_agent.policy.bash.cursor import DELIMITER, Cursor
 
 MAX_BRACE_WORDS: Final = 500
-"""Maximum number of words that all brace expansions of a script may make."""
+"""Maximum number of words that all brace expansions of a script together may produce."""
 
 _PLAIN = re.compile(rf"[A-Za-z0-9_./:%@^+=~#\],-]+|(?<![^ \t\n;&|<>(])(?:!=?|\[){DELIMITER}")
-"""Literal characters of a word. `!`, `!=` and `[` are literal only as whole words."""
+"""Matches literal characters of a word. `!`, `!=` and `[` are literal only as whole words."""
 _ESCAPED: Final = frozenset(" !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _ESCAPED_IN_QUOTES = re.compile(r'\\([$"\\`])')
 _QUOTED_RUN = re.compile(r'(?:[^"$`\\]|\\[^"$`\\\n])+')
-"""Literal text in double quotes, where a backslash quotes only four characters."""
+"""Matches literal text in double quotes. In this text, a backslash quotes only four characters."""
 _NAME: Final = r"(?!_\b)[A-Za-z_][A-Za-z0-9_]*+"
 _OPERATION: Final = r"(:-)([A-Za-z0-9_./,:@+-]*)|(##?|%%?)([A-Za-z0-9_./,:@+*?-]+)"
 _VARIABLE = re.compile(
     rf"\$(?:\{{({_NAME})(?:{_OPERATION})?\}}|({_NAME}|[0-9](?![0-9])|[?#$!@*])(?![^\x00-\x7f]))"
 )
-"""A variable such as `$name`.
+"""Matches a variable such as `$name`.
 
-A digit or non-ASCII letter must not follow, because it would not be certain where the name ends. `$_` is excluded,
-because every command changes it.
+`$_` is excluded: every command changes its value. No digit or non-ASCII letter may follow. With one, it would not be
+certain where the name ends.
 """
 _EXPANSIONS: Final = {
     "(": "it uses arithmetic",
@@ -45,11 +45,11 @@ _LITERAL_BRACES = re.compile(r"\{(?![^}]*\.\.)[A-Za-z0-9_./:^-]*\}")
 _ALTERNATIVES = re.compile(r"\{([A-Za-z0-9_./:%@^+=~#*?-]*(?:,[A-Za-z0-9_./:%@^+=~#*?-]*)+)\}")
 _ANY_TEXT = re.compile(r"([*?]+)")
 _NUMBERS = re.compile(r"\{(0|-?[1-9][0-9]{0,5})\.\.(?!\1\})(0|-?[1-9][0-9]{0,5})\}")
-"""A range of two different numbers in braces, such as `{1..3}`."""
+"""Matches a range of two different numbers in braces, such as `{1..3}`."""
 _ODD_TILDE = re.compile(r"[:=]~|\A~(?!/|\Z)")
 _SIGN_IN_COMMAND = re.compile(r"[\\*?%!]|(?!\A\[\Z)\[|(?<!\$)\{")
 _BYTES_OF_BLANKS: Final = frozenset(b"\x85\xa0")
-"""Bytes that some systems treat as blanks, even inside an encoded letter."""
+"""Bytes that some systems treat as blanks, even if the byte is a part of an encoded letter."""
 
 
 class Role(Enum):

@@ -21,7 +21,7 @@ MAX_PIPES: Final = 400
 MAX_OPEN: Final = 200
 MAX_DEPTH: Final = 50
 MAX_WORDS: Final = 5_000
-"""Maximum number of words in all possible commands of a text."""
+"""Maximum number of words in all commands that a text may contain."""
 
 Words: TypeAlias = tuple[str | None, ...]
 
@@ -29,7 +29,7 @@ _PREFIX = re.compile(
     r"if|then|elif|else|while|until|do|time|-p|coproc|!|\{|for|select|in|function|esac|[A-Za-z_][A-Za-z0-9_]*(\[[^\]]*\])?\+?=.*",
     re.DOTALL,
 )
-"""Words that may stand before the name of a command, such as `if`, `!` and `name=value`."""
+"""Matches words that may come before the name of a command, such as `if`, `!` and `name=value`."""
 _JOINED_LINES = re.compile(r"\\\r?\n")
 _ANSI_C = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _ANSI_C_ESCAPE = re.compile(

@@ -18,7 +18,10 @@ _HERE_DELIMITER = re.compile(
 )
 _ESCAPING = frozenset("`\\")
 _MISREAD_IN_SUBSTITUTION = frozenset("()'\"`\\")
-"""Characters with which older versions of bash misjudge where a substitution with a here-document ends."""
+"""Characters that older versions of bash misread in a substitution with a here-document.
+
+These versions then misjudge where the substitution ends.
+"""
 
 
 class RedirectReader:

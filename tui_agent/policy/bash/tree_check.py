@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
 Span: TypeAlias = tuple[int, int]
-"""The start and end offsets of a word in the script, in characters."""
+"""The (start, end) of a word in the script, as offsets in characters."""
 _SeenWord: TypeAlias = tuple[Span, bool]
-"""The span of a word, and True if the word is the first of its command."""
+"""(span of a word, True if the word is the first of its command)."""
 
 _QUERY = """
 [(command) (declaration_command) (unset_command) (test_command)] @command
@@ -27,8 +27,8 @@ _CHUNK_BYTES: Final = 256
 _MAX_CHUNKS: Final = 20_000
 """Maximum number of chunks of text that tree-sitter may read.
 
-Tree-sitter reads each chunk once or twice, but after an error it reads all later chunks again and again. Reading 20,000
-chunks takes some tenths of a second.
+Tree-sitter reads each chunk once or twice. After an error, however, it reads all later chunks again and again. Reading
+20,000 chunks takes some tenths of a second.
 """
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _DASH_BEFORE_BODY = re.compile(r"-[ \t]+<<")

@@ -22,9 +22,9 @@ from tui_agent.policy.toml_text import parse_toml
 
 PROGRAMS = Path(__file__).parent / "programs"
 _FILE_NAMES = {".": "source", "[": "test", ":": "true"}
-"""Maps programs such as `[`, whose names cannot be file names, to the names of their files."""
+"""Mapping from a program such as `[` to the name of its file. These programs cannot be file names themselves."""
 _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
-"""The keys that a project's or plugin's table may have for a program that the catalog already knows."""
+"""Keys that the table of a project or plugin may have if the catalog already knows the program."""
 _MAX_LIKES = 8
 _READING = frozenset({"read", "list"})
 _READS_BELOW_MISSING = (
@@ -33,7 +33,7 @@ _READS_BELOW_MISSING = (
 )
 
 Origin: TypeAlias = Literal["plugin", "user", "project"]
-"""The origins of a table of programs, in the order in which the catalog adds the tables."""
+"""Origin of a table of programs. The catalog adds the tables in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class Layer:
 
 
 Shelf: TypeAlias = Callable[[str], tuple[Table, str] | None]
-"""A source of catalog entries, called with a full name ("git log").
+"""Function that finds an entry of the catalog by its full name ("git log").
 
-Returns the entry's table and the place of that table; None if it has no entry of this name.
+Returns None if there is no such entry. The result is (table of the entry, place of the table).
 """
 
 

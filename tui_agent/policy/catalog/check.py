@@ -20,9 +20,9 @@ MAX_FAULTS: Final = 50
 _PROJECT_FOLDER: Final = ".tui_agent"
 
 Judge: TypeAlias = Callable[[str, Catalog], tuple[Decision, str]]
-"""Judges a command line by a catalog, with the profile `ask` in an empty workspace.
+"""Function that judges a command line by a catalog.
 
-Returns the verdict and the reason for it.
+Returns (verdict, reason for the verdict). It uses the profile `ask` in an empty workspace.
 """
 
 

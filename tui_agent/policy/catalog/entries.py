@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tui_agent.policy.catalog.model import Option, Program
 
 Table: TypeAlias = Mapping[str, Any]
-"""The TOML table of a program as `tomllib` returns it; `Program` must validate it before use."""
+"""The TOML table of a program as `tomllib` returns it. `Program` must validate the table before use."""
 
 _INHERITED_APART = frozenset({"about", "certain_outputs", "examples", "flags", "like", "options"})
 _REASONS = {"extra_forbidden": "this key is not known", "missing": "this key is missing"}

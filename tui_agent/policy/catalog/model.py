@@ -85,14 +85,14 @@ def _check_operand(operand: str) -> str:
 
 
 OperandMeaning: TypeAlias = Annotated[str, AfterValidator(_check_operand)]
-"""The form of an operand in TOML.
+"""An operand as it is written in TOML.
 
-A `Meaning` such as "read" stands for one operand, "read?" for an optional operand, and "read..." for any number. An
-operand with the meaning `command`, `find`, `fd`, `xargs` or `test` takes all remaining words.
+A meaning such as "read" is for one operand, "read?" for an optional operand, and "read..." for any number of operands.
+An operand with the meaning `command`, `find`, `fd`, `xargs` or `test` takes all remaining words.
 """
 
 Output: TypeAlias = Literal["text", "paths", "names", "numbers", "hashes", "revisions", "lines", "nothing"]
-"""The kind of text that a program can print.
+"""Kind of text that a program can print.
 
 The values are `paths` that exist below the operands, `numbers`, `hashes`, `revisions` (names of commits and branches:
 no blank, no colon, perhaps a leading dash), `names` (no `/`, perhaps a leading dash), unchanged `lines` of standard
@@ -153,7 +153,7 @@ def _from_meaning(value: object) -> object:
 
 
 OptionEntry: TypeAlias = Annotated[Option, BeforeValidator(_from_meaning)]
-"""The form of an option in TOML: a table, or a text with the meaning of its value.
+"""An option as it is written in TOML: a table, or a text that is the meaning of the option's value.
 
 For example, `--output = "write"` is short for `--output = { means = "write" }`: an option with a required value.
 """
@@ -194,12 +194,13 @@ class Program(Model):
     `like`: another program, or another subcommand of the same folder, to inherit from; a user's entry may inherit from
     tui-agent's entry of the same name. `flags` and `options` add to the
     inherited ones, and every other key replaces the inherited value; subcommands are inherited, examples are not.
-    `effects`: what a call does that uses only listed options.
+    `effects`: the effects of a call if all its options are listed in the entry.
     `flags`: options without a value. Each item is one option, with its spellings separated by blanks.
-    `options`: options with a value, by their spellings: a meaning, or a table with the keys of an option.
+    `options`: mapping from the spellings of an option with a value to the value's meaning, or to a table with the keys
+    of an option.
     `operands`: the meanings of the operands in order, with `?` for an optional operand, with `...` for any number.
-    `default_operand`: the operand if none is given. Where a command is expected, it is a program's name (`env` alone is
-    `printenv`).
+    `default_operand`: the operand that is assumed if the call has none. If the operand of the program is a command, the
+    default operand is the name of a program (`env` alone runs `printenv`).
     `option_style`: `gnu` (clusters of letters, `--long=value`, options anywhere, `--` ends them), `first` (like `gnu`,
     but the first operand ends the options), `single` (like `gnu`, without clusters: `-p -w`), `words` (an option is a
     whole word with one or two dashes, and the next word its value), `tar` (the first word may be a bundle of letters
@@ -215,10 +216,10 @@ class Program(Model):
     `prints`: what the output can contain, so that `$(…)` can be an operand: `paths` that exist below the operands,
     `names`, `numbers`, `hashes`, `revisions`, unchanged `lines` of standard input, `nothing`, or any `text`.
     `changes_paths`: the program changes or deletes the files that its path filters select.
-    `options_are_harmless`: every option, listed or not, does no more than read. So a pattern is allowed where an option
-    is possible, if no file name in the workspace looks like an option.
-    `certain_outputs`: what the output of some calls can contain, instead of `prints`: tables with `prints`, `options`,
-    `others`, `operands`. Not inherited.
+    `options_are_harmless`: every option, listed or not, does no more than read. An operand may then be a pattern, which
+    could expand to a file name that the program reads as an option. No file name in the workspace may look like one.
+    `certain_outputs`: what certain calls can print. Each table has conditions for a call (`options`, `others`,
+    `operands`) and its own `prints`, which then replaces the `prints` of the program. Not inherited.
     `remember`: the number of words before `*` in a rule that is offered for the program; 0: no rule is offered.
     `downloads`: the program may download code and run it.
     `forbidden`: the reason why no profile runs the program ("it stops the machine").

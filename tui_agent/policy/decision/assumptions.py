@@ -21,7 +21,10 @@ from tui_agent.protocol.effects import RunEffect
 
 _OPTION_STARTS: Final = frozenset("-+@|=")
 _OTHER_MEANINGS: Final = frozenset(":*?[")
-"""Characters that may give a file name another meaning: `HEAD:.env` is a file in a commit, `a*` a pattern."""
+"""Characters that may give a file name another meaning.
+
+For example, `HEAD:.env` is a file in a commit, and `a*` is a pattern.
+"""
 
 
 def settle_doubts(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:

@@ -20,7 +20,7 @@ ARBITRARY = "arbitrary"
 DESTRUCTIVE = "destructive"
 PRIVILEGE = "privilege"
 CLASSES = (READ_ONLY, WORKSPACE, NETWORK, ARBITRARY, DESTRUCTIVE, PRIVILEGE)
-"""All classes of commands, the least serious first."""
+"""All classes of commands, from the least to the most serious."""
 
 _OF_KIND = {"writes": WORKSPACE, "connects": NETWORK, "calls": ARBITRARY}
 _OF_EFFECT = {

@@ -40,10 +40,10 @@ UNPROVEN = "tui-agent cannot tell exactly what this command does."
 FETCHES_CODE = "It uses the network and may run downloaded code."
 
 _ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
-"""Matches our parser's refusal of a shell keyword at a position where bash does not accept a keyword either."""
+"""Matches the refusal of a shell keyword by our parser. Bash does not accept a keyword at this position either."""
 
 SHADOWED = "guard.workspace-program"
-"""The id of the judgement about a command whose program is a file in the workspace."""
+"""Id of the judgement about a command that would run a file of the workspace as its program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,9 +242,9 @@ class CommandJudge:
 
 
 _UNCERTAIN = frozenset({"value", "option-like", "folder", "limit"})
-"""Kinds of doubts about the words of a command that make the policy ask even in a sandbox."""
+"""Kinds of doubts about words of a command for which the policy asks even if there is a sandbox."""
 _NOT_BY_RULE = frozenset({"value", "option-like", "variable", "folder", "limit"})
-"""Kinds of doubts about a command that make every allow rule for commands ineffective."""
+"""Kinds of doubts about a command with which no allow rule for commands applies."""
 
 
 def _risk_of(line: LineReport) -> str:

@@ -12,7 +12,7 @@ from tui_agent.protocol.effects import Effect, NetworkEffect, RunEffect, WriteEf
 from tui_agent.protocol.unicode_text import describe_invisible, describe_lookalike
 
 MAX_CHARACTERS = 100_000
-"""Maximum number of characters of a text that are checked. For a longer command line, the user is asked anyway."""
+"""Maximum characters that are checked of a text. About a longer command line, the user is asked anyway."""
 
 
 def find_concealed(effects: Sequence[Effect]) -> list[Judgement]:

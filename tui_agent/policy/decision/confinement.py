@@ -21,15 +21,15 @@ from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.protocol.effects import RunEffect
 
 InnerCommand: TypeAlias = tuple[CommandReport, bool]
-"""A command that another command may run, and True if it is part of a text that may be prose."""
+"""(command that another command may run, True if it is part of a text that may be prose)."""
 MAX_READINGS: Final = 40
-"""Maximum number of words of a command that are tried as a program's name."""
+"""Maximum number of words in a command that are tried as the name of a program."""
 MAX_WRITTEN: Final = 200
-"""Maximum number of commands taken from scripts that a command line may write."""
+"""Maximum number of commands that are considered from scripts that a command line may write."""
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
-"""Kinds of doubts about a command that leave the meaning of its words unknown."""
+"""Kinds of doubts about a command that leave open what its words mean."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
-"""Effects that are reported even if the command with this effect comes from a text that may be just prose."""
+"""Effects that are reported even for a command in a text that may be just prose."""
 _CUTS = re.compile(r"[=:]+")
 _BLANK = re.compile(r"\s")
 _CODE_SIGN = re.compile(r"[\s(]")
@@ -37,7 +37,7 @@ _LOOP = re.compile(r"\b(?:while|until)\b|\bfor\s*\(\(|\{\d+\.\.\d{6,}")
 _MESSAGE = re.compile(r"-\w*[mFC]|--(?:mess|fi|no-e|fix|sq|reuse)")
 _HERE: Final = "<<"
 _CHANGES_FILES: Final = frozenset({"git apply", "git archive", "git clone", "git format-patch", "git init"})
-"""Commands of git that write files, but not the workspace's repository."""
+"""Git commands that write files, but not in the workspace's repository."""
 
 
 def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineReport]) -> Iterator[InnerCommand]:

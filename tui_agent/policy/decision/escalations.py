@@ -19,7 +19,7 @@ from tui_agent.ports.policy import PolicyFacts
 
 GIT = "git"
 _INSTALLED = frozenset({"node_modules", "site-packages"})
-"""Names of folders with installed packages, which the scan of the workspace skips."""
+"""Names of folders with installed packages. The scan of the workspace skips these folders."""
 
 
 @dataclass(frozen=True, slots=True)

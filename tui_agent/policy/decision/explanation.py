@@ -33,10 +33,10 @@ _MOST_PATHS = 4
 _COMMAND_WIDTH = 24
 _NO_HOST = "host not known"
 _BLANKS = re.compile(r"[ \t\n]++")
-"""Blanks in a shell command. Other space characters are part of a word and must stay visible."""
+"""Matches blanks in a shell command. Other space characters are part of a word and must stay visible."""
 _SERIOUS = frozenset({classes.DESTRUCTIVE, classes.PRIVILEGE})
 _MOST_TEXT = 12_000
-"""Maximum number of characters of all rows together, which are part of one event in the log."""
+"""Maximum characters of all rows together. The rows are part of one event in the log."""
 _STARTS_NEXT = CommandEffect(verb="starts", target="the command below")
 _RUNS_CODE = CommandEffect(verb="runs or changes", target="code in this workspace")
 _VERBS: dict[FileAction, str] = {
@@ -159,8 +159,9 @@ def _command_rows(
 ) -> Iterator[CommandEffects]:
     """Yield a row for each command of a line.
 
-    A command and a command that it starts can share a row, as in `python3 -m http.server`. They share it if the started
-    one is harmless and has the same effects, or if the starter is harmless and its text ends with the started one.
+    A command and a command that it starts (the inner command) can share a row, as in `python3 -m http.server`. They do
+    so if the inner command is harmless and has the same effects. They also do so if the outer command is harmless and
+    its text ends with the text of the inner command.
     """
     shown: CommandEffects | None = None
     shown_title, starts_next = "", False

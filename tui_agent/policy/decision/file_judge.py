@@ -38,11 +38,11 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
     "move": _CHANGES,
     "delete": _CHANGES,
 }
-"""The kinds of rules that apply to an action on a file."""
+"""Mapping from an action on a file to the kinds of rules that apply to the action."""
 
 
 RESTORABLE: Final = "restorable"
-"""The last part of the id of a judgement that allows deleting a file because `/undo` can restore it."""
+"""Last part of a judgement's id. The judgement allows deleting a file that `/undo` can restore."""
 
 
 def is_single_deletion(use: FileUse) -> bool:

@@ -17,9 +17,9 @@ from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 
 Lines: TypeAlias = Mapping[RunEffect, LineReport]
-"""The command lines of a tool call (its `RunEffect`s), each with its report."""
+"""Mapping from a command line of a tool call (a `RunEffect`) to its report."""
 Uses: TypeAlias = Sequence[tuple[FileUse, str]]
-"""The files that a command uses, each with its path relative to the workspace."""
+"""The (use, path) of each file that a command uses. The path is relative to the workspace."""
 
 
 @dataclass(frozen=True, slots=True)

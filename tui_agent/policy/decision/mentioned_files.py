@@ -39,7 +39,7 @@ _OUTPUT_OPTION: Final = re.compile(
     r"-[odtPCBwDO]|of|(?=[\w-]+\Z)[\w-]*?(?:out|dir|dest|target|prefix|report|xml|save|cache|path|root|log|dump).*",
     re.IGNORECASE,
 )
-"""Matches options whose value is probably a file to write."""
+"""Matches options with a value that is probably a file to write."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ _MAX_PATH: Final = 300
 _CUTS: Final = re.compile(r"[\s'\"`=:,@<>;()|\[\]{}$&]+")
 _IN_CODE: Final = re.compile(r"(?:^|(?<=[\s'\"`=@:<>(]))[^\s'\"`()<>;,|\[\]{}$]+")
 _ATTACHED: Final = re.compile(r"(-\w)([^=\w-].*|\w[^=]*)|([\w.-]+)=(.*)", re.DOTALL)
-"""Matches a word with an attached value: a single-letter option (`-ofile`), or a name and `=`."""
+"""Matches a word with an attached value, such as `-ofile` (a single-letter option) or `name=value`."""
 _CODE_SIGN: Final = re.compile(r"[\s(]")
 _LETTERS: Final = re.compile(r"-\w+?(?=[./~])")
 _EXCLUDING: Final = re.compile(r"--(?:exclude|ignore)(?:-dir)?")

@@ -49,7 +49,7 @@ PROFILES: dict[PolicyName, Profile] = {
 }
 
 BEYOND_SANDBOX = frozenset(Effect) - {Effect.READS, Effect.WRITES, Effect.RUNS}
-"""Effects of a command to which the verdict `confined_commands` does not apply.
+"""Effects of a command for which the verdict `confined_commands` does not apply.
 
-A sandbox does not confine these effects, or the user must know about them.
+Either a sandbox does not confine the effect, or the user must know about it.
 """

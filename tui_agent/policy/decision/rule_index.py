@@ -19,13 +19,13 @@ from tui_agent.policy.rules.grammar import Rule, What
 from tui_agent.ports.policy import PolicyFacts
 
 _SESSION: Final = "this session"
-"""The source of the rules that the user granted for the session."""
+"""Source of the rules that the user granted for the session, as it is shown."""
 _SOURCE_FILE: Final = re.compile(
     r"[^/]\.(?:py|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|java|rb|md|txt|toml|json|ya?ml|sh|html|css)$"
 )
 """Matches names of source files.
 
-A rule such as `**/*.lock` is not applied below such a path, which is hardly ever a folder.
+Rules such as `**/*.lock` are not applied below such a path, which is hardly ever a folder.
 """
 
 
@@ -38,14 +38,17 @@ class RuleIndex:
         for rule in self.rules:
             self._by_what.setdefault(rule.what, []).append(rule)
         self.against_commands = self.rules_against("run")
-        """Ask and deny rules for commands."""
+        """Rules for commands that ask or deny."""
         fixed = (grammar.fixed_part(rule.rest) for rule in self.rules_against("read", "edit", "remove"))
         self.fixed_paths = tuple(dict.fromkeys(filter(None, fixed)))
-        """The fixed beginnings of paths in ask and deny rules for files; keys for `PolicyFacts.resolved`."""
+        """Fixed beginnings of the paths in rules for files that ask or deny.
+
+        They are keys for `PolicyFacts.resolved`.
+        """
         self.program_names = tuple(
             dict.fromkeys(grammar.first_word(rule.rest) for rule in self.against_commands)
         )
-        """The program names in ask and deny rules for commands; "" for a rule that begins with a pattern."""
+        """Names of the programs in rules for commands that ask or deny. "" if a rule begins with a pattern."""
 
     def rules_for(self, what: What) -> Sequence[Rule]:
         """Return the rules of one kind, such as `run`."""

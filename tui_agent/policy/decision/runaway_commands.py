@@ -25,7 +25,7 @@ _ENDLESS_LOOP: Final = re.compile(
 )
 _IN_BACKGROUND: Final = re.compile(r"(?<![^;&|\n(){}])[^;&|\n(){}]*+&(?![&>])")
 _EVERY_NAME: Final = re.compile(r"\^?(\.[*+]?|\[a-z\][*+]?|)\$?")
-"""Matches patterns that match every process name."""
+"""Matches a pattern that matches every process name."""
 _EVERY_PROCESS: Final = re.compile(
     r"(?:(?:-s|-n|--signal) \S+ |-[^-\s]\S* )?+(?:.* )?-0*1(?: .*)?", re.DOTALL
 )

@@ -7,7 +7,7 @@ the tool.
 from tui_agent.protocol.effects import McpCallEffect
 
 BINDING = "#"
-"""Separates a tool's name in a rule from the digest of its description and schema."""
+"""Separator in a rule between a tool's name and the digest of the tool's description and schema."""
 
 
 def bound_name(tool: str, effect: McpCallEffect) -> str:

@@ -26,10 +26,10 @@ from tui_agent.policy.interpreter.report import Certainty, CommandReport, Doubt,
 from tui_agent.policy.interpreter.state import State
 
 MAX_DEPTH: Final = 5
-"""Maximum nesting of commands and scripts that run one another."""
+"""Maximum nesting depth of commands and scripts that start one another."""
 _SYSTEM_FOLDERS: Final = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"})
 _VENV_PROGRAM: Final = re.compile(r"(?:(?!~|\.\./)[^/]+/)*\.?venv/bin/(?:python[\d.]*|pip[\d.]*|pytest)")
-"""Matches the paths of programs in a virtual environment of the workspace."""
+"""Matches the path of a program in a virtual environment of the workspace."""
 UNKNOWN_INPUT: Final = unknown_value("")
 _ONE_NAME: Final = re.compile(r"[\w./@:+-]+\n?")
 _PLAIN: Final = re.compile(r"[^- ][^ ]*", re.DOTALL)
@@ -37,7 +37,7 @@ _PLAIN: Final = re.compile(r"[^- ][^ ]*", re.DOTALL)
 
 _ITS_INPUT: Final = "its input"
 _READ_NO_INPUT: Final = frozenset(("cd", "date", "du", "echo", "git", "ls", "pwd", "stat", "true"))
-"""Programs that never consume standard input."""
+"""Names of programs that never read standard input."""
 _INPUT: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _ARGUMENT_READERS: Final[Mapping[str, ArgumentReader]] = {
     "fd": fd.read_arguments,
@@ -64,10 +64,11 @@ class CommandResult:
 
 
 RunText = Callable[[str, State, Value], tuple[tuple[CommandReport, ...], Value, Doubt | None]]
-"""Interprets a bash script that a command runs, from the state of the shell and the standard input.
+"""Function of (text of a bash script that a command runs, state of the shell, standard input), which interprets the
+script.
 
-Returns the reports of the script's commands, a value for everything that they may print, and a doubt if the bash parser
-refuses the script.
+Returns the reports of the script's commands, a value for everything that they may print, and a doubt. The doubt is None
+unless the bash parser refuses the script.
 """
 
 

@@ -29,7 +29,7 @@ _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "count": (re.compile(r"[+-]?(\d{1,4}|10000)(\.\d+)?"), "{program} may run for a long time with {word}"),
     "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "{program} may run for a long time with {word}"),
 }
-"""Maps the meaning of a word to a pattern of numbers, and to the doubt about a word that does not match."""
+"""Mapping from the meaning of a word to (pattern of numbers, doubt). The doubt is about a word that does not match."""
 _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
     "awk": awk.find_doubt,
     "jq": jq.find_doubt,
@@ -39,10 +39,10 @@ _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
 _ACTION_EFFECTS: Final = {"write": Effect.WRITES, "move": Effect.WRITES, "delete": Effect.DELETES}
 _OPTION_WITH_PATH: Final = re.compile(r"-\w([^=].*)|[\w-]+=(.+)")
 _ADDRESS: Final = re.compile(r"[A-Za-z][\w+.-]*:")
-"""Matches a scheme or host before a path, which some programs accept (`xmllint file:///x`, `tar tf host:x`)."""
+"""Matches a scheme or host that some programs accept before a path (`xmllint file:///x`, `tar tf host:x`)."""
 MAX_PATH: Final = 4096
 DEVICES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", STREAM})
-"""Device files without content of their own."""
+"""Paths of device files that have no content of their own."""
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 UNKNOWN_ENTRY: Final = Entry("", "", Program(about=""))
 _ONLY_ITSELF: Final = FileUse("", "read")

@@ -23,15 +23,21 @@ _NUMBER_NAMES = frozenset(
     {"?", "#", "$", "!", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID"}
 )
 STREAM = "/dev/fd/63"
-"""The name of the file that `<(…)` expands to; the number at the end does not matter."""
+"""Path that replaces `<(…)`. The number at the end does not matter."""
 _USUAL_FOLDERS = {"XDG_CONFIG_HOME": "~/.config", "XDG_DATA_HOME": "~/.local/share"}
-"""The usual values of some variables, so that guards apply to paths that begin with `$XDG_CONFIG_HOME` and the like."""
+"""Mapping from some variables to their usual values.
+
+With it, guards also apply to paths such as `$XDG_CONFIG_HOME/x`.
+"""
 _PATTERN_SIGNS = frozenset("*?[")
 _MAX_TEXT = 10_000
-"""Maximum number of characters of a value whose text is known."""
+"""Maximum characters of a value with a known text. The text of a longer value is treated as unknown."""
 
 RunScript = Callable[[syntax.Script, State], Value]
-"""Interprets the script of a command substitution. Returns a value for everything that it may print."""
+"""Function that interprets the script of a command substitution.
+
+Returns a value for everything that the script may print.
+"""
 
 
 def number_value(source: str) -> Value:

@@ -31,12 +31,15 @@ _LOOSE_WORD: Final = re.compile(r"(>[>|&]?[ \t]*+)?+([^\s;&|()<>'\"`$\\]++)")
 _PATTERN_SIGNS: Final = frozenset("*?[")
 _MOVING: Final = frozenset({"cd", "pushd", "popd"})
 _MAX_NESTED: Final = 3
-"""Maximum nesting of quoted texts in a line that the bash parser refuses."""
+"""Maximum nesting depth of quoted texts that are searched for commands.
+
+Used for a line that the bash parser refuses.
+"""
 _MAX_LOOSE: Final = 1000
-"""Maximum number of possible commands in a line that the bash parser refuses."""
+"""Maximum number of possible commands that are found. Used for a line that the bash parser refuses."""
 _MAX_TEXTS: Final = 50
 _MAX_CACHED: Final = 2000
-"""Maximum number of characters of a line whose report is cached."""
+"""Maximum characters of a line with a report that is cached."""
 
 
 def read_line(effect: RunEffect, catalog: Catalog) -> LineReport:

@@ -59,10 +59,10 @@ class Value:
 
 
 FileAction: TypeAlias = Literal["read", "list", "write", "move", "delete", "mention", "start"]
-"""The ways in which a command uses a file.
+"""Way in which a command uses a file.
 
-`list` shows only names, sizes and dates. `mention`: a program that may do anything is given a word that may be a path.
-`start`: the file is a known program of the workspace, which the command runs.
+`list` shows only names, sizes and dates. `mention` means that the path is in the words of a program that may do
+anything. `start` means that the file is a known program of the workspace, which the command runs.
 """
 
 

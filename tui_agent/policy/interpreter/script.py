@@ -22,15 +22,15 @@ from tui_agent.policy.interpreter.report import CommandReport, Doubt, Value
 from tui_agent.policy.interpreter.state import UNSET, Outcome, State, forget, merge_states
 
 MAX_WALKED: Final = 2000
-"""Maximum number of commands interpreted; a command in a loop is counted each time it is interpreted."""
+"""Maximum number of commands that are interpreted. A command in a loop is counted each time."""
 MAX_WORDS: Final = 32
-"""Maximum number of words of a loop that are interpreted one by one."""
+"""Maximum number of words in a loop that is interpreted once for each word."""
 _WAIT: Final = re.compile(r'wait( "?\$.*)?', re.DOTALL)
 _READ: Final = re.compile(r"(IFS=\S* )?read( -[rs]+| -[rs]*d \S+| \w+)*")
 _CHANGES_SHELL: Final = re.compile(
     r"\.|declare|eval|getopts|let|local|mapfile|readarray|readonly|shift|source|typeset"
 )
-"""Matches builtins that may set any variable or change the folder."""
+"""Matches a builtin that may set any variable or change the folder."""
 _MAX_PASSES: Final = 4
 _NOTHING: Final = known_value("")
 
@@ -44,7 +44,7 @@ class ScriptWalker:
     reports: list[CommandReport] = field(default_factory=list)
     walked: int = 0
     _left: list[State] = field(default_factory=list)
-    """The states of the shell at each `break` and `continue`."""
+    """State of the shell at each `break` and `continue`."""
 
     def walk(self, script: syntax.Script, state: State, stdin: Value) -> Outcome:
         """Interpret the pipelines of a script, starting in this state of the shell."""

@@ -15,7 +15,10 @@ from tui_agent.policy.interpreter.report import Certainty, Value
 
 MAX_FOLDERS: Final = 32
 START: Final = "\ufdd0"
-"""Stands for the absolute path of the line's start folder. It is a noncharacter, so no line can contain it."""
+"""Placeholder for the absolute path of the folder in which the line starts.
+
+It is a noncharacter, so no line can contain it.
+"""
 UNSET: Final = Value("", Certainty.UNKNOWN, may_be_option=True)
 
 
@@ -67,7 +70,7 @@ class State:
 
 
 UNREACHED: Final = State({}, ())
-"""The state after `exit`, in which no command runs."""
+"""State of the shell after `exit`. In this state, no command runs."""
 
 
 @dataclass(frozen=True, slots=True)

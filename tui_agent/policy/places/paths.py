@@ -20,7 +20,7 @@ from tui_agent.policy.places.secret_patterns import SecretPatterns
 from tui_agent.ports.policy import PolicyFacts
 
 OWN_WORKSPACE = "workspace"
-"""The name of a fork's default workspace, a folder inside its session folder."""
+"""Name of the folder, inside a fork's session folder, that is the fork's default workspace."""
 Guard: TypeAlias = Literal["", "secret", "protected", "system", "ruin"]
 
 
@@ -246,7 +246,7 @@ def _forgiving_spelling(name: str) -> str:
 
 _FORGIVEN = re.compile(r"[. ](/|$)|:")
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]")
-"""Matches invisible characters outside Unicode's category Cf (format)."""
+"""Matches invisible characters that are not in Unicode's category Cf (format)."""
 
 
 @dataclass(frozen=True, slots=True)

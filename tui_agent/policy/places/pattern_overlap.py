@@ -11,14 +11,14 @@ from functools import lru_cache, partial
 from typing import Final, TypeAlias, TypeVar
 
 _Chars: TypeAlias = tuple[tuple[int, int], ...]
-"""A set of letters that a pattern matches at one position, as ranges of code points."""
+"""The set of letters that a pattern matches at one position, as (first, last) code points of ranges."""
 _ANY: _Chars = ((0, 0x10FFFF),)
 _Token: TypeAlias = _Chars | None
-"""An element of a pattern: one letter of a set, or (None) any text."""
+"""One element of a pattern: the letters of which it matches one. None if it matches any text."""
 _SIGNS = frozenset("*?[")
 _SIGN = re.compile(r"[*?\[]")
 _MAX_PAIRS = 20_000
-"""Maximum product of the token counts of two names. If it is larger, the names are not compared."""
+"""Maximum product of two names' token counts. If the product is larger, the names are not compared."""
 _ANY_DEPTH = "**"
 _DOT: Final = ord(".")
 _Left = TypeVar("_Left")

@@ -11,7 +11,10 @@ from tui_agent.policy.places.paths import Guards, Place, places_table
 from tui_agent.ports.policy import PolicyFacts
 
 _OF_REPOSITORIES = frozenset({".git", "git~1", ".hg", ".svn", ".jj", ".bzr"})
-"""Folders of repositories, to which commits write; the sandbox decides itself which of their files are protected."""
+"""Folders of repositories.
+
+Commits write to them. The sandbox itself decides which of the files in them are protected.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from tui_agent.policy.places.pattern_overlap import names_overlap
 _IN_FRONT = re.compile(r"\A[^*?\[]*")
 _CLASS = re.compile(r"\[[!^]?\]?[^\]]*+\]?")
 _ANY = "\0"
-"""Stands in a name for a character that only a wildcard matches."""
+"""Character that replaces each `*` in a name. Only a wildcard matches this character."""
 _SHARED_ENDING = re.compile(r".(\.json|\.toml|\.ya?ml)\Z")
 _MANY_LETTERS = 4
-"""A pattern with this many letters needs only a third of a secret name's letters; a shorter pattern needs half."""
+"""Minimum letters of a long pattern. It needs only a third of a secret name's letters. A shorter pattern needs half."""
 
 
 class SecretPatterns:

@@ -19,18 +19,18 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\Z")
 _WITH_PORT = re.compile(
     r"(?:\[([^]:]*+:[^]]*+)]|([^\[:]+))(?::([0-9]{1,5}))?|([^\[:]*+:[^\[:]*+:[^\[]*+)", re.DOTALL
 )
-"""Matches `[::1]:80` and `name:80`, each also without the port, and `::1`."""
+"""Matches `[::1]:80` and `name:80`, both also without the port. Matches `::1` too."""
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\Z")
 _IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
-"""Matches an option before the address of a host, and the scheme of the address."""
+"""Matches what precedes a host in a word: an option such as `--url=`, and the scheme of the address."""
 _ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]{0,60}:[/\\]{2}[^\s'"`<>()]+""")
-"""Matches an address such as `https://example.org/x` within a text."""
+"""Matches an address inside a text, such as `https://example.org/x`."""
 _NAME = re.compile(r"(?<![\w.-])(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3})(?![\w-])")
 _MAX_FOUND = 50
 DEVICES = ("/dev/tcp/", "/dev/udp/")
-"""Paths with which bash opens a connection; the next name is the host."""
+"""Beginnings of paths with which bash opens a connection. The next name in the path is the host."""
 _UNSPECIFIED = frozenset({"0.0.0.0", "::"})
-"""Addresses that lead to this machine when a program connects to them."""
+"""Addresses with which a program connects to this machine."""
 _THIS_MACHINE = frozenset({"127.0.0.1", "::1"})
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 CandidatePart: TypeAlias = Literal["value", "name", "lead", "before", "behind"]
 BEFORE, AFTER = 3_000, 700
-"""Maximum bytes before and after a match that a check may examine."""
+"""Maximum bytes before a match, and after it, that a check may examine."""
 
 
 class Candidate:

@@ -15,12 +15,12 @@ from tui_agent.store.redaction.rule import OPTIONS, Rule
 
 _EXAMPLES = re.compile(r"(?m)^(?:not_)?examples = \[\n(?: .*\n)*\]\n")
 _COUNTED, _COUNTS = b"token", b'tokens":'
-"""A keyword, and a text in which the search ignores that keyword.
+"""A keyword, and a text in which the search ignores this keyword.
 
-Every event about a model's usage contains this text.
+Every event about the usage of a model contains the text.
 """
 _MAX_HITS = 100
-"""Number of hits after which the words already found are removed from the search."""
+"""Number of hits after which the search drops the words that it has already found."""
 
 
 @cache

@@ -21,23 +21,26 @@ from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.spellings import spellings
 
 MIN_TEXT = 8
-"""Minimum number of characters of a text that is searched by rules."""
+"""Minimum characters of a text that is searched by rules."""
 MAX_REMEMBERED_LENGTH = 200
-"""Maximum number of characters of a text that is cached as free of secrets."""
+"""Maximum characters of a text that is cached as free of secrets."""
 MAX_REMEMBERED = 4_096
-"""Maximum number of cached texts."""
+"""Maximum number of texts in the cache."""
 MIN_SECRET = 8
-"""Minimum length, in characters, of a variable's value to be searched for. Shorter values are often ordinary words."""
+"""Minimum characters of a variable's value that is searched for. Shorter values are often ordinary words."""
 _BINARY_HEAD = 8_192
-"""Number of bytes at the start of a content in which a NUL marks the content as binary."""
+"""Number of bytes at the start of a content that are searched for a NUL.
+
+With a NUL there, the content counts as binary.
+"""
 _LINE_END = r"(?:[ \t]*\\\r?\n|[ \t]+\\{3}(?:r\\)?n)"
-"""Matches a backslash and a newline, as such or escaped in JSON."""
+"""Matches a backslash and a newline, in plain text or escaped in JSON."""
 _CONTINUATION = rf"{_LINE_END}+[ \t]*"
 _CONTINUED_LINE = rf"(?:[^\n]*{_LINE_END})+[^\n]*"
 _BLANK_OR_QUOTE = re.compile(rb"[\s\"'`]")
-"""Characters that do not end a word when the words of a command are given separately."""
+"""Matches characters that do not end a word in a command given as separate words."""
 _SCRIPT_OPTION = re.compile(rb"-\w*c")
-"""Matches a shell's option before a script (`-c`); the script contains several words."""
+"""Matches a shell's option for a script (`-c`). The word after the option is a script of several words."""
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
@@ -71,7 +74,7 @@ class Redactor:
         self._allowed = allowed
         self._secrets: list[tuple[bytes, str]] = []
         self._clean: set[str] = set()
-        """Cache of short texts without secrets, such as the names of tools and files, which recur in every event."""
+        """Cache of short texts without secrets. Examples are names of tools and files, which recur in every event."""
         self.learn(secrets or {})
 
     def learn(self, secrets: Mapping[str, str]) -> None:

@@ -18,9 +18,9 @@ from tui_agent.store.redaction.fragments import expand, rules_table
 from tui_agent.store.redaction.shapes import has_shape
 
 MAX_PATTERN = 4_000
-"""Maximum number of characters of a pattern, before fragments are expanded."""
+"""Maximum characters of a pattern before its fragments are expanded."""
 MAX_SKIPPED = 200
-"""Maximum number of characters of a rejected value that is searched for another secret inside it."""
+"""Maximum characters of a rejected value that is searched for another secret inside it."""
 Keyword = Annotated[str, StringConstraints(pattern=r"^\^?[^A-Z^]{1,40}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
 OPTIONS = re2.Options()
@@ -57,9 +57,12 @@ class Rule(BaseModel):
     keywords: Annotated[tuple[Keyword, ...], Field(min_length=1, max_length=60)]
     checks: tuple[Annotated[str, AfterValidator(_known_check)], ...] = ()
     unless: tuple[tuple[CandidatePart, Annotated[str, AfterValidator(_known_shape)]], ...] = ()
-    """Maps parts of a candidate (such as `secret`) to shapes. A candidate is rejected if a part has the given shape."""
+    """Pairs of (part of a candidate, shape), such as the part `secret`.
+
+    A candidate is rejected if one of the parts has its shape.
+    """
     entropy: Annotated[float, Field(ge=0, le=8)] | None = None
-    """The minimum entropy of the secret, in bits per character."""
+    """Minimum entropy of the secret, in bits per character. None if any entropy is accepted."""
     examples: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
     not_examples: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
 

@@ -29,7 +29,10 @@ _REASONS = {
     ("extra_forbidden",): "this key is not known",
     ("tuple_type",): "write a list of texts, between [ and ]",
 }
-"""Readable messages for pydantic's errors, by the type of error and the field, or by the type only."""
+"""Mapping from an error of pydantic to a readable message.
+
+A key has the type of the error and the field, or the type only.
+"""
 
 
 class UserRule(Rule):

@@ -21,16 +21,19 @@ _TOKEN = re.compile(
 _REGEX = re.compile(
     r"/(?!=)(?:\\[^\n]|[^\[\\/\n]|\[\^?+(?!\])(?:\[:[a-z]++:\]|[^\]\\\[/\n]|\\[^\]\[\n])*+\])*+/"
 )
-"""Matches a regex that ends at the same place in every awk, whether or not that awk treats brackets specially."""
+"""Matches a regex that ends at the same place in every awk.
+
+Some versions of awk treat brackets specially, others do not.
+"""
 _BRACKET = re.compile(r"[ \t]*+\(")
 _OVER_ELEMENTS = re.compile(r"[ \t]*+\([ \t]*+[a-z]\w*+[ \t]++in[ \t]++[a-z]\w*+[ \t]*+\)", re.ASCII)
 _OPERAND: Final = "an operand"
 _BEFORE_PATTERN = frozenset(
     {"", ";", "{", "}", "(", ",", "!", "&&", "||", "~", "!~", "=", "?", ":", "print", "printf"}
 )
-"""Matches tokens after which a slash begins a regex in every awk."""
+"""Tokens after which every awk reads a slash as the start of a regex."""
 _COMPLETE = frozenset({"", ";", "{", "}", _OPERAND, ") of if", "++", "--", "length"})
-"""Matches tokens, other than keywords, after which a newline ends the statement in every awk."""
+"""Tokens after which every awk reads a newline as the end of the statement. Keywords are not included."""
 _OPENING = {"]": ("[",), ")": ("(", "if"), "}": ("{",)}
 
 

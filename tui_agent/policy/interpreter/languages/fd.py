@@ -24,7 +24,7 @@ from tui_agent.policy.interpreter.report import Certainty, Value
 _COMMAND: Final = re.compile(r"(?:-([A-Za-z0-9]*?)([xX])|--exec(-batch)?(?==|$))(.*)", re.DOTALL)
 """Matches an option of fd that runs a command.
 
-The groups are the letters before the option in a cluster (`-HIx`), the option's letter or suffix, and an attached
+The groups are the letters before the option in a cluster (`-HIx`), the letter or suffix of the option, and an attached
 value.
 """
 _PLACEHOLDER: Final = re.compile(r"\{(?:/|//|\.|/\.)\}|\{\{")

@@ -22,7 +22,7 @@ from tui_agent.policy.interpreter.report import Certainty, FileUse, Value
 
 _MAX_COMMANDS: Final = 24
 _MAX_DEPTH: Final = 20
-"""Maximum nesting of brackets in the expression of a find call."""
+"""Maximum nesting depth of brackets in the expression of a find call."""
 
 
 def read_arguments(call: Call) -> ArgumentReport:

@@ -14,7 +14,7 @@ from tui_agent.policy.interpreter.patterns import OPTION_SIGNS, escape, prefix_o
 from tui_agent.policy.interpreter.report import Certainty, Value
 
 Names: TypeAlias = tuple[str, ...] | None
-"""Patterns that cover every name that find or fd may find; None if any name is possible."""
+"""Patterns that together match every name that find or fd may find. None if any name is possible."""
 
 HERE = Value(".", Certainty.KNOWN, ".")
 

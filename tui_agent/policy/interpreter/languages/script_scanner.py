@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 MAX_CHARACTERS: Final = 100_000
-"""Maximum number of characters of a script."""
+"""Maximum number of characters in a script."""
 
 
 class UnreadError(Exception):

@@ -12,7 +12,7 @@ from tui_agent.policy.interpreter.languages.script_scanner import ScriptScanner
 _BETWEEN = re.compile(r"(?:[ \t;\n}]|#[^\n\\]*+(?=\n|\Z))*+")
 """Matches separators and comments.
 
-A backslash is not accepted, because in some versions of sed it continues the comment.
+A backslash in a comment is not accepted. In some versions of sed, it continues the comment.
 """
 _END = re.compile(r"[ \t]*+(?=[;\n}#]|\Z)")
 _MARK = re.compile(r"[/|,#:@!%_~+=;&<>'\"]")
@@ -23,7 +23,7 @@ _COMMAND = re.compile(
     |[aic][ \t]*+(?:\\?+[ \t]*+[^\s\\][^\\\n]*+|\\\n(?:[^\\\n]++\\\n)*+[^\\\n]++)(?=\n|\Z)""",
     re.VERBOSE,
 )
-"""Matches a command of sed with its number or text; for `s` and `y` only the letter."""
+"""Matches a command of sed together with its number or text. For `s` and `y`, only the letter is matched."""
 _ALL_LINES = re.compile(
     r":(\w) *+; *+(?:N *+; *+\$!b\1|\$! *+\{ *+N *+; *+b\1 *+;?+ *+\})(?=;[^\n]*\Z|\Z)", re.ASCII
 )

@@ -14,10 +14,10 @@ _FILE_TESTS: Final = frozenset(f"-{letter}" for letter in "efdsrwxLhbcpSgukOGN")
 _TEXT_TESTS: Final = frozenset({"-n", "-z", "-t"})
 _FILE_COMPARISONS: Final = frozenset({"-nt", "-ot", "-ef"})
 _EQUALITIES: Final = frozenset({"=", "==", "!="})
-"""Operators that compare texts. With other operators, `[[` evaluates its operands as arithmetic."""
+"""Operators that compare texts. For all other operators, `[[` evaluates the operands as arithmetic."""
 _COMPARISONS: Final = _EQUALITIES | {"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "<", ">"}
 _JOINERS: Final = _FILE_COMPARISONS | _COMPARISONS | {"-a", "-o"}
-"""Binary operators of a condition, which have an operand on each side."""
+"""Operators of a condition that have an operand on each side."""
 
 
 def read_arguments(call: Call) -> ArgumentReport:
