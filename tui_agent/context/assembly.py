@@ -48,9 +48,9 @@ The fragments are sent after the history. Everything before them then stays cach
 fragments are dropped first.
 """
 SHORTEN_FRACTION = 0.25
-"""Step in which a history that is too long is shortened, as a fraction of the tokens available for a request.
+"""Unit in which a history that is too long is shortened, as a fraction of the tokens available for a request.
 
-With a smaller step, nearly every request would start differently, and the provider could cache nothing.
+With a smaller unit, nearly every request would start differently, and the provider could cache nothing.
 """
 CUT_FRACTION = 0.10
 """Additional part that is cut when user messages do not fit, as a fraction of the tokens available for a request.
