@@ -45,7 +45,7 @@ The first that sets a value wins: options, environment variables, `.tui_agent/co
 never in configuration ([models.md](models.md#keys)). An unknown key is an error that names its line.
 
 **In the app.** `/settings` lists every setting with its value and where that comes from; type to search, and press Enter to
-change one in your `config.toml`. `/keys` gives an action another key, names the conflicts before you save, and shows what your
+change one in your `config.toml`. If you edit the file otherwise while the app is open, the app's lists show it after the next start. `/keys` gives an action another key, names the conflicts before you save, and shows what your
 terminal sends for a key. Comments in the file stay, and a value that is not valid is not written. `/theme` shows each theme
 while you choose. Without a choice it is `day` if the terminal reports a light background, else `night`; `beacon` and `ink` have
 a high contrast, `harbour` is for colour-blind eyes, and `terminal` uses the terminal's own colours.
