@@ -21,7 +21,7 @@ from tui_agent.ports.session import STOP_SIGNAL
 BLOCK_LIMIT_S = 10.0
 """Seconds that a plugin's code may block the event loop."""
 CHECKS = 10
-"""Checks of the event loop in that time."""
+"""Number of checks of the event loop within the time limit."""
 STOP_GRACE_S = 0.2
 """Seconds in which the event loop must answer after the user stopped the turn."""
 _CALLERS = frozenset(

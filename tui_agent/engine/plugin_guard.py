@@ -48,7 +48,7 @@ MAX_PLUGIN_EVENT = 64 * 1024
 MAX_EVENTS = 100
 """Maximum number of events that one call of a plugin's code may record."""
 MAX_EVENTS_SIZE = 1_000_000
-"""Maximum bytes of the data of all these events together."""
+"""Maximum bytes of the data of these events together."""
 _FILE = "Store the data in a file, and its path in the event."
 _guarded_tasks: set[asyncio.Task[object] | None] = set()
 """The tasks that are inside a plugin guard; None for a function that the event loop calls without a task."""

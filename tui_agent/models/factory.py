@@ -31,7 +31,7 @@ DEFAULT_MAX_OUTPUT = 16_384
 MAX_OUTPUT_CAP = 32_768
 """Maximum tokens of an answer if the profile sets no limit.
 
-A higher limit can be costly: some vendors treat reserved output as used.
+It is kept low because some vendors count reserved output as used.
 """
 SHARE_OF_WINDOW = 4
 """Divisor of the window that gives the highest default output limit. The rest of the window is left for the input."""

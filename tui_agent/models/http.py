@@ -36,7 +36,7 @@ JSON_BATCH, CHUNK_BYTES = 32, 256 << 10
 """Maximum number of messages that are encoded as JSON at once, and maximum bytes that are sent at once."""
 
 _PARSE_ERRORS = (ValueError, TypeError, AttributeError, KeyError, IndexError)
-"""Types of exceptions that occur when an answer is parsed whose values have unexpected types."""
+"""Exceptions that parsing an answer raises if its values have unexpected types."""
 
 
 class Dialect(Protocol):

@@ -20,7 +20,7 @@ BELOW_REFUSED: Final = 0.75
 _MIN_GAP: Final = 0.02
 """Minimum relative gap between the accepted and the refused size for trying a size in between."""
 _COUNT_TOLERANCE: Final = 0.98
-"""Factor that keeps accepted sizes below refused sizes. Without it, our inexact counts could put them above."""
+"""Factor that keeps accepted sizes below refused sizes, although the counted sizes are not exact."""
 _ANNOUNCED_CHANGE: Final = 0.15
 """Minimum relative change of a window about which the user is told."""
 
