@@ -95,6 +95,8 @@ async def test_a_new_session_is_in_the_folder_of_the_open_one_and_has_the_chosen
         options = await reset(driven, "/new")
         assert (options.policy, options.cwd) == (None, Path(driven.app.controller.state.workspace))
         assert options.cwd != tmp_path
+        page = driven.app.controller.chat.start
+        await driven.until(lambda: page.content.folder == str(options.cwd))
 
 
 async def test_the_policy_of_the_command_line_holds_until_another_is_chosen(tmp_path: Path) -> None:

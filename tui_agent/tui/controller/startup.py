@@ -93,6 +93,8 @@ class StartPage:
         self._host = host
         self.local: list[Server] = []
         self._facts = ""
+        self._facts_folder: Path | None = None
+        """The folder that the facts describe; None until they are read."""
         self._has_sessions = False
         self._shown_for: tuple[bool, str] | None = None
 
@@ -112,6 +114,9 @@ class StartPage:
 
     def show(self) -> None:
         """Show the start page for a session that was just opened."""
+        if self._facts_folder not in (None, Path(self._host.work_folder)):
+            self._facts = ""
+            self._host.worker(self._read_facts(), "folder facts")
         self.refresh(force=True)
         self._host.chat.choose_page()
         self._host.app.reshape()
@@ -181,14 +186,19 @@ class StartPage:
 
     async def complete(self) -> None:
         """Find local model servers and facts about the folder, and add them to the start page."""
-        cwd, config = self._host.app.options.cwd, self._host.config
+        _, self.local = await asyncio.gather(self._read_facts(), find_servers())
+        if not self._host.chat.start.content.unopened:
+            self.refresh(force=True)
+
+    async def _read_facts(self) -> None:
+        """Read facts about the session's folder, and show them on the start page."""
+        folder, config = Path(self._host.work_folder), self._host.config
 
         def look() -> tuple[str, bool]:
-            return folder_facts(cwd), config is not None and has_sessions(config.data_dir)
+            return folder_facts(folder), config is not None and has_sessions(config.data_dir)
 
-        (self._facts, self._has_sessions), self.local = await asyncio.gather(
-            asyncio.to_thread(look), find_servers()
-        )
+        self._facts, self._has_sessions = await asyncio.to_thread(look)
+        self._facts_folder = folder
         if not self._host.chat.start.content.unopened:
             self.refresh(force=True)
 
@@ -204,7 +214,7 @@ class StartPage:
                 choices,
                 needs_model=needs,
                 fault=fault,
-                folder=shorten_home(host.app.options.cwd),
+                folder=shorten_home(Path(host.work_folder)),
                 facts=self._facts,
                 program=settings.program if settings is not None else "",
                 unused_files=len(host.config.ignored_files) if host.config is not None else 0,
