@@ -60,7 +60,7 @@ def unload_modules(name: str) -> None:
 def take_modules(name: str) -> dict[str, ModuleType]:
     """Remove all modules of a plugin from `sys.modules` and return them. Objects that use them keep working."""
     full = f"{NAMESPACE}.{name}"
-    names = [key for key in sys.modules if key == full or key.startswith(full + ".")]
+    names = [key for key in list(sys.modules) if key == full or key.startswith(full + ".")]
     parent = sys.modules.get(NAMESPACE)
     if parent is not None and hasattr(parent, name):
         delattr(parent, name)

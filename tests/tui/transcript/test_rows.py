@@ -218,6 +218,9 @@ def test_a_short_remark_stands_beside_the_counts_of_a_change() -> None:
         "edit", "a.py", "", 8, blocks=(diff_block("a.py"), TextBlock(text="the total was wrong"))
     )
     assert "+4 −1  the total was wrong" in lines(entry)[0]
+    removal = diff_block("a.py", "@@ -1,2 +0,0 @@\n-a\n-b\n", 0, 2)
+    (head, *_) = lines(Samples().tool("edit", "a.py", "-2", 8, blocks=(removal,)))
+    assert "−2" in head and "-2" not in head
     assert len(lines(entry)) == 7
 
 

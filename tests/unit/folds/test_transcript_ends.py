@@ -202,8 +202,8 @@ def test_reverting_and_forking_name_the_turn_by_its_message() -> None:
     [
         ("undo", 1, "Put back the turn “two”."),
         ("revert", 1, "Put back the turn “two”."),
-        ("revert", 2, "Put back 2 turns, from “one” to “two”."),
-        ("revert", 9, "Put back 9 turns, from “one” to “two”."),
+        ("revert", 2, "Put back 2 turns, up to the turn “two”."),
+        ("revert", 9, "Put back 9 turns, up to the turn “two”."),
         ("revert", 0, "Put back the rest of the turn “two”."),
         ("branch", 2, "Switched back to the branch with the turn “two”."),
     ],

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Final
 
 from pydantic import JsonValue
@@ -338,9 +337,8 @@ def _describe_redo(draft: Draft, move: SessionHeadMoved) -> str:
     if move.redone == "branch":
         return f"Switched back to the branch with {place}."
     if turns > 1:
-        messages = list(islice(_messages_until(draft, move.to_seq), turns))
-        span = f", from {messages[-1]} to {messages[0]}" if len(messages) > 1 else ""
-        return f"Put back {turns} turns{span}."
+        # Not all messages start a turn, so the first of the turns cannot be named by counting messages.
+        return f"Put back {turns} turns, up to {place}."
     is_whole = turns or move.redone == "undo"
     return f"Put back {'' if is_whole else 'the rest of '}{place}."
 

@@ -42,6 +42,8 @@ TIME_CELLS: Final = 6
 _OUTCOME_LIMIT: Final = 30
 _TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")
 """Pattern of a list of counts, the most important count first: `90 failed, 186 passed, 110 skipped`."""
+_LINE_COUNTS: Final = re.compile(r"[+−-]\d")
+"""Pattern of an outcome that begins with the number of changed lines, which the row shows beside the target."""
 _REMARK_LIMIT: Final = 48
 _TARGET_LEAST: Final = 10
 """Minimum width in cells of the target's first row.
@@ -237,7 +239,7 @@ def _outcome(entry: ToolEntry, *, roomy: bool) -> str:
         entry.state == "interrupted" and outcome != "not run"
     ):
         return _WORDS[entry.state]
-    if _diffs(entry.blocks) and outcome.startswith("+"):
+    if _diffs(entry.blocks) and _LINE_COUNTS.match(outcome):
         return ""
     if _is_long(outcome):
         return _first_counts(outcome) if _TALLY.fullmatch(outcome) else _WORDS.get(entry.state, "")
