@@ -376,6 +376,7 @@ class SessionApp(Frame, inherit_bindings=False):
         """Use the keys of these actions, as configured by the user."""
         self.key_map = KeyMap(actions)
         self.prompt.actions = actions
+        self.pane_strip.show()
         self.show_keys()
 
     def on_typing_burst(self) -> None:

@@ -20,6 +20,7 @@ from tui_agent.tui.screens.jobs import JobsScreen
 from tui_agent.tui.screens.replay.screen import ReplayScreen
 from tui_agent.tui.screens.sessions.screen import SessionsScreen
 from tui_agent.tui.screens.trace.screen import TraceScreen
+from tui_agent.tui.widgets.key_settings import apply_key_settings
 
 
 @asynccontextmanager
@@ -267,3 +268,11 @@ async def test_the_details_of_a_span_name_the_changed_key(tmp_path: Path) -> Non
         await driven.press("f3")
         await driven.until(lambda: "its events as JSON" in driven.text())
         assert "N its events as JSON" in driven.text()
+
+
+async def test_a_key_that_is_changed_now_is_named_at_once_above_the_prompt() -> None:
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        assert "F3 trace" in driven.text()
+        driven.app.use_keys(apply_key_settings({"trace": "ctrl+t"}).actions)
+        await driven.pilot.pause()
+        assert "Ctrl+T trace" in driven.text() and "F3 trace" not in driven.text()
