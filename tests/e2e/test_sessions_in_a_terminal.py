@@ -73,8 +73,7 @@ def test_resume_without_an_id_finds_a_session_and_opens_it(
         terminal.until_text("Last answer")
         terminal.send("\r")
         terminal.until(lambda screen: "turn 1" in screen and "1 of 2" not in screen, "the session")
-        terminal.send("/session a better name\r")
-        terminal.until_text("to a better name")
+        terminal.send("/rename a better name\r")
         terminal.until(lambda _: b"a better name" in log.read_bytes(), "the name in the log")
         killed(terminal)
     with start("--resume", *mock, size=size) as terminal:

@@ -183,5 +183,5 @@ async def test_where_the_prompt_fills_the_window_no_other_message_is_advised(tmp
         model_of(bench, worker, 0)
         await turn(bench, task_of(60))
         (end,) = bench.of(TurnFinished)
-        assert "the system prompt 1,7" in end.detail.replace("holds: ", "")
+        assert "the system prompt 1.7k tokens" in end.detail
         assert "@path" not in end.detail and "/model" in end.detail

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from tui_agent.errors import PluginError, ToolCrash, TuiAgentError
 from tui_agent.folds.session.view import SessionStateView
-from tui_agent.plugin_host.error_text import error_line
+from tui_agent.plugin_host.error_text import error_line, unwrap_group
 from tui_agent.ports.environment import Environment
 from tui_agent.ports.tool import (
     ArgumentSettler,
@@ -77,8 +77,9 @@ def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
         # A plugin can raise the exception of a cancellation itself, which must not end the turn.
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
-        text = error_line(error)
-        names = [] if isinstance(error, PluginError | EventLoopBlocked) else [type(error).__name__]
+        cause = unwrap_group(error)
+        text = error_line(cause)
+        names = [] if isinstance(cause, PluginError | EventLoopBlocked) else [type(cause).__name__]
         raise error_type(": ".join(filter(None, (f"{label} failed", *names, text)))) from error
 
 

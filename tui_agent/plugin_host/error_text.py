@@ -14,8 +14,16 @@ def error_line(error: BaseException) -> str:
         return ""
 
 
+def unwrap_group(error: BaseException) -> BaseException:
+    """Return the only error of a group, as a task group raises it; return any other error unchanged."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
 def describe_plugin_error(error: BaseException) -> str:
     """Return a description, in one line, of an error that a plugin raised."""
+    error = unwrap_group(error)
     if isinstance(error, TuiAgentError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:

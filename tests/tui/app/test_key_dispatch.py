@@ -145,12 +145,12 @@ def test_a_changed_key_does_what_the_old_one_did_and_the_old_one_nothing(
     action: Action, taker: type[KeyActions]
 ) -> None:
     given = FREE[: action.choices]
-    actions, faults = apply_key_settings({action.name: given})
-    assert faults == []
+    settings = apply_key_settings({action.name: given})
+    assert settings.faults == []
     default, by_default = bare(taker, action, KeyMap())
     for key in action.keys[: action.choices]:
         default.run_key(key)
-    screen, calls = bare(taker, action, KeyMap(actions))
+    screen, calls = bare(taker, action, KeyMap(settings.actions))
     for key in action.keys:
         screen.run_key(key)
     assert calls == []

@@ -75,7 +75,8 @@ async def test_a_program_stays_open_with_the_limits_of_the_call_and_ends_with_it
             while not events:
                 await anyio.lowlevel.checkpoint()
             [failed] = events
-            assert isinstance(failed, PluginFailed) and "faulty failed" in failed.message
+            assert isinstance(failed, PluginFailed) and failed.part == "connection to faulty"
+            assert "ValueError: a mistake" in failed.message
             await keeper.end_all({"another"})
             assert await reading.use("cat", spec, lines_of) is limited
             await keeper.end_all({"plugin"})

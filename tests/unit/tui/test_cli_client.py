@@ -44,4 +44,4 @@ async def test_a_program_that_takes_too_long_is_named_without_its_arguments(
 ) -> None:
     monkeypatch.setattr(cli_client, "PATIENCE_S", 0.01)
     status, said = await ask("models", "check", "slow", "--json", "--base-url", "http://127.0.0.1:1")
-    assert (status, said) == (1, "tui-agent models check did not end within 0 s.")
+    assert (status, said) == (1, "tui-agent models check did not end within 0.01 s.")
