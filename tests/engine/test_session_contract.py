@@ -189,6 +189,8 @@ async def test_closing_stops_a_running_command_and_a_later_session_continues(
     statuses = [e.payload.status for e in events if isinstance(e.payload, ToolFinished)]
     assert statuses[-1] == "interrupted"
 
+    async with opened(form, replace(options, model=None, policy=None, session="latest")) as session:
+        assert session.id == identity
     async with opened(form, replace(options, model=None, policy=None, continue_latest=True)) as session:
         assert session.id == identity
         again = Reading(session)

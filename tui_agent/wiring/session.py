@@ -174,6 +174,8 @@ def _lock_log(base: StartupContext) -> tuple[SessionLog, bool]:
     """Lock the log that the options select; return it, and True if it has events already."""
     options, store = base.options, base.store
     session_id = options.session
+    if session_id == "latest":
+        session_id = store.resolve(session_id)
     if session_id is None and options.continue_latest:
         session_id = store.latest_session_id(str(options.cwd.resolve()))
     if session_id is None:
