@@ -1,5 +1,6 @@
-"""Object folders from which a checkpoint store borrows git objects: the user's repository, or the store of the parent
-session.
+"""The object folders that a checkpoint store borrows git objects from.
+
+They belong to the user's repository or to the store of the parent session.
 """
 
 import os
@@ -19,9 +20,7 @@ def alternates_file(store: Path) -> Path:
 
 
 def find_missing_folders(store: Path) -> list[Path]:
-    """Return the object folders that no longer exist although the checkpoint store borrows from them, directly or
-    indirectly.
-    """
+    """Return the missing object folders that the checkpoint store borrows from, directly or indirectly."""
     missing: list[Path] = []
     folders = [store / "objects"]
     for _ in range(MAX_DEPTH):

@@ -177,7 +177,7 @@ class StagingFolder:
             self._operations.rename(source, source_fd, target, target_fd)
 
     def undo(self) -> tuple[str, ...]:
-        """Undo the moves, except at paths that someone else has changed since then; return the excepted paths.
+        """Undo the moves. Return the paths that were skipped because someone else changed them after the move.
 
         The old content of the returned paths is saved in `saved_folder`. Does nothing if nothing was moved. Raises
         `OSError`.
@@ -286,7 +286,7 @@ def _exists(name: str, fd: int) -> bool:
 def _is_free(name: str, fd: int, move: Move, before: os.stat_result) -> bool:
     """Return True if undoing `move` would not overwrite anything that someone else wrote at the path.
 
-    The path must be free, or have the file that the move put there or the old file (`before`).
+    The path must be missing, hold the file that the move put there, or still hold the old file (`before`).
     """
     try:
         current = os.lstat(name, dir_fd=fd)

@@ -117,7 +117,7 @@ def _empty_folders_in(workspace: Path, name: str) -> set[str]:
 
 
 async def borrow_index(shadow: CheckpointStore, repository: Repository) -> dict[str, IndexEntry]:
-    """Return the trusted entries of the user's git index, and let the store borrow the user's git objects."""
+    """Return the trusted entries of the user's git index, and let the store borrow from the user's repository."""
     try:
         entries = await run_sync(_index_entries, shadow, repository)
     except (UnreadableIndex, OSError):
@@ -180,8 +180,10 @@ async def _reset_attributes(shadow: CheckpointStore) -> None:
 
 
 def _read_attributes(shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository) -> list[str]:
-    """Return the texts of git attribute files: one for each file above the workspace, one for the repository's own
-    `info/attributes`, and one that joins all files inside the workspace.
+    """Return the texts of git attribute files.
+
+    The list has one text for each file above the workspace and one for the repository's own `info/attributes`. The last
+    text joins all attribute files inside the workspace.
     """
     folders = [path for path in (*shadow.workspace.parents,) if path.is_relative_to(repository.top)]
     above = [folder / ".gitattributes" for folder in reversed(folders)]
@@ -224,7 +226,7 @@ def _next_batch(
 def _read_file(
     shadow: CheckpointStore, baseline: BaselineDraft, path: str, nested: dict[str, bool], reader: PathReader
 ) -> bytes | None:
-    """Read a file and update its entry in `baseline`. Return its content, or None if it need not be stored."""
+    """Read a file and update its entry in `baseline`. Return the content, or None if the content need not be stored."""
     known = baseline.entries.pop(path, None)
     reason = unsaveable_reason(shadow, path, nested, tracked=known is not None)
     state = ABSENT

@@ -15,7 +15,7 @@ from tui_agent.workspace.checkpoints.store_state import CheckpointStore, write_f
 
 DURABLE_OPTIONS = ("-c", "core.fsync=pack,pack-metadata,loose-object,reference", "-c", "pack.threads=1")
 MAX_COPY_PACKS = 8
-"""Number of packs with copied objects at which these packs are merged into one."""
+"""Packs of copied objects are merged into one as soon as there are this many."""
 
 
 def borrow_objects(store: Path, objects: Path) -> None:
@@ -37,7 +37,7 @@ async def measure_needed(shadow: CheckpointStore) -> int:
 
 
 def describe_quota(shadow: CheckpointStore, needed: int) -> str:
-    """Return a sentence that explains why only some borrowed objects are copied, or an empty string if all are copied."""
+    """Return a sentence that explains why some borrowed objects are not copied, or an empty string if all are copied."""
     limit = shadow.limits.baseline_bytes
     if needed <= limit + shadow.growth_bytes:
         return ""
@@ -128,7 +128,7 @@ def _remove_packs(indexes: list[Path]) -> None:
 
 
 def release_copies(store: Path) -> None:
-    """Let the next `git repack` include the packs of copied objects, which it otherwise leaves alone."""
+    """Let the next `git repack` repack the packs of copied objects as well."""
     for path in (store / "objects" / "pack").glob("*.keep"):
         path.unlink(missing_ok=True)
 

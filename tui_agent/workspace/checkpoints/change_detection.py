@@ -123,8 +123,8 @@ def _count_generated(shadow: CheckpointStore, changes: Sequence[ChangedPath]) ->
 async def _new_special_files(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str]:
     """Return the pipes, sockets and devices that git does not ignore. Git itself never lists special files.
 
-    Searches only folders that contain files of the checkpoint or candidates, so nothing is read below an ignored
-    folder, a nested repository or a link.
+    Searches only folders that contain checkpointed files or `candidates`. So nothing is read below an ignored folder, a
+    nested repository or a link.
     """
     folders = {path.rpartition("/")[0] for path in (*shadow.tracked, *candidates) if not path.endswith("/")}
     paths = await run_sync(_special_files, shadow, folders | {""})
@@ -299,7 +299,7 @@ def examine_candidates(
 
 
 def unsaveable_reason(shadow: CheckpointStore, path: str, nested: dict[str, bool], *, tracked: bool) -> str:
-    """Return the reason why no checkpoint may contain a path, or an empty string if it may."""
+    """Return the reason why a path must not be in a checkpoint, or an empty string if there is no reason."""
     parts = path.split("/")
     if path.endswith("/"):
         return "Repositories in the workspace are not saved"

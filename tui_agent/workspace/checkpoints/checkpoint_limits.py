@@ -1,4 +1,4 @@
-"""Size limits of a checkpoint store, and the reasons for which a workspace has no checkpoint store."""
+"""Size limits of a checkpoint store, and the reasons why a workspace has no checkpoint store."""
 
 import os
 from pathlib import Path
@@ -16,14 +16,18 @@ class Limits:
     """Size limits of a checkpoint store, in bytes except `max_paths`."""
 
     file_bytes: int = 5 * MEGABYTE
-    """Maximum bytes of a new file that is saved. A file that is already in a checkpoint is saved at any size."""
+    """Maximum size of a new file, in bytes; larger new files are not saved.
+
+    A file that is already in a checkpoint is saved at any size.
+    """
     total_bytes: int = 1_000 * MEGABYTE
-    """Maximum bytes that the first checkpoint reads; also the maximum growth of the store after the first checkpoint.
+    """Maximum bytes that the first checkpoint reads. The store may grow by the same amount after the first checkpoint.
     """
     baseline_bytes: int = 256 * MEGABYTE
     """Maximum total bytes of borrowed objects that are copied into the store."""
     shown_bytes: int = MEGABYTE
-    """Maximum bytes of a file whose content is reported; for a larger file, only the size is reported."""
+    """Maximum size of a file, in bytes, for its content to be reported. For a larger file, only the size is reported.
+    """
     max_paths: int = MAX_PATHS_IN_EVENT
     """Maximum number of changed paths that are reported in detail."""
 
@@ -55,7 +59,8 @@ def find_git(workspace: Path) -> str | None:
 def unavailable_reason(workspace: Path, program: str | None, sessions: Path | None = None) -> str:
     """Return the reason why a workspace (a resolved path) has no checkpoints, or an empty string if it can have them.
 
-    `sessions` is the folder of all sessions. A workspace must not contain it, or checkpoints would save the sessions.
+    `sessions` is the folder of all sessions. The workspace must not contain this folder, because checkpoints would save
+    the sessions.
     """
     home = _home_folder()
     if workspace == workspace.parent or (home is not None and home.is_relative_to(workspace)):

@@ -22,7 +22,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import format_commit_lines, f
 
 MAX_MESSAGE_CHARS = 4_000
 REVERTED = "reverted"
-"""The author of commits in which the user reverted a hunk.
+"""Author name of commits that revert a hunk for the user.
 
 The paths in such commits count neither as the session's changes nor as the user's.
 """
@@ -86,8 +86,9 @@ async def update_draft(shadow: CheckpointStore, draft: Path, paths: Collection[s
 async def _add(
     shadow: CheckpointStore, draft: Path, paths: list[str], states: Mapping[str, FileState]
 ) -> None:
-    """Add the files at `paths` to the draft index. Skip a path whose file was replaced while it was read; the next
-    change detection finds it.
+    """Add the files at `paths` to the draft index.
+
+    Skip a path if its file was replaced during the reading. The next change detection finds the new file.
     """
     options = ("--add", "--remove", "--replace", "-z", "--stdin")
     try:
@@ -106,8 +107,9 @@ async def _add(
 
 
 async def commit_version(shadow: CheckpointStore, path: str, content: bytes | None) -> str:
-    """Commit a copy of the newest checkpoint in which one file has this content (None: no file); the head does not
-    move.
+    """Commit a copy of the newest checkpoint with other content for one file. The head does not move.
+
+    If `content` is None, the file is removed from the copy.
     """
     entry, modes = await _newest_version(shadow, path)
     if entry.git_mode == LINK:
@@ -133,7 +135,7 @@ async def commit_version(shadow: CheckpointStore, path: str, content: bytes | No
 
 
 async def _newest_version(shadow: CheckpointStore, path: str) -> tuple[Entry, Modes]:
-    """Return the newest saved version of a path (entry and permission bits), even if the path is removed now."""
+    """Return the newest saved version of a path (entry and permission bits). The path may have been removed since then."""
     if path in shadow.tracked:
         return shadow.tracked[path], shadow.modes
     removal = await shadow.git.run_line("log", "-1", "--format=%H", shadow.head, "--", path)

@@ -25,7 +25,7 @@ class Modes:
     unusual: Mapping[str, int] = field(default_factory=dict)
 
     def bits(self, path: str, git_mode: int) -> int:
-        """Return the permission bits of a file in the checkpoint."""
+        """Return the permission bits that a file has in the checkpoint."""
         return self.unusual.get(path, self.usual[git_mode == EXECUTABLE])
 
     def has_other_bits(self, path: str, git_mode: int, bits: int) -> bool:
@@ -48,7 +48,7 @@ class Modes:
         return Modes(self.usual, unusual)
 
     def lines_since(self, before: "Modes") -> list[str]:
-        """Return the commit message's `Mode` lines that turn the permission bits of `before` into these."""
+        """Return the `Mode` lines for a commit message: the changes from `before` to these permission bits."""
         removed_lines = [
             f"Mode: - {json.dumps(path)}" for path in sorted(before.unusual.keys() - self.unusual.keys())
         ]

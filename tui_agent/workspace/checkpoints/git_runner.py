@@ -172,8 +172,7 @@ class Git:
     ) -> ProgramResult:
         """Run git and return its result. Raises `CheckpointError` if git cannot run.
 
-        `tree` is the work tree; by default, it is the workspace, or the store's folder if the workspace no longer
-        exists.
+        `tree` is the work tree. The default is the workspace, or the store's folder if the workspace no longer exists.
         """
         folder = tree or (self.workspace if self.workspace.is_dir() else self.folder)
         env = self._environment(index or self.index, folder, author)

@@ -31,7 +31,7 @@ class IndexEntry:
     stat: bytes
     oid: bytes
     is_trusted: bool = True
-    """False if a flag in the index means that the entry may not describe the file on disk."""
+    """False if a flag in the index says that the entry can differ from the file on disk."""
 
     @property
     def mode(self) -> int:
@@ -127,7 +127,7 @@ def _encode_number(value: int) -> bytes:
 
 
 def write_index(path: Path, entries: Iterable[IndexEntry], as_of: int) -> None:
-    """Write a git index file. Git will trust its stat data only for files older than the time `as_of` (nanoseconds)."""
+    """Write a git index file. Git will trust its stat data only for files that are older than `as_of` (nanoseconds)."""
     ordered = sorted(entries, key=lambda entry: entry.path)
     body = [HEAD.pack(b"DIRC", 4, len(ordered))]
     previous_path = b""

@@ -26,7 +26,7 @@ from tui_agent.workspace.checkpoints.store_state import (
 )
 
 MIN_LOOSE_OBJECTS = 100
-"""Number of loose objects at which they are packed."""
+"""Loose objects are packed as soon as there are this many."""
 MIN_PACKS = 8
 
 
@@ -106,7 +106,7 @@ async def verify_store(shadow: CheckpointStore, recreated: Sequence[str] = ()) -
 
 
 async def export_bundle(shadow: CheckpointStore, dest: Path) -> None:
-    """Write all checkpoints, with borrowed objects, into one file that `git clone` accepts."""
+    """Write all checkpoints, including borrowed objects, into one file that `git clone` accepts."""
     draft = dest.with_name(f".{dest.name}.part")
     try:
         await shadow.git("bundle", "create", "--quiet", str(draft.absolute()), "HEAD", "--all")
@@ -128,7 +128,7 @@ async def drop_after(shadow: CheckpointStore, commit: str) -> None:
 async def describe_borrowed(shadow: CheckpointStore) -> str:
     """Return a sentence if the first checkpoint borrows more than the copy limit, else an empty string.
 
-    The result is also empty if borrowed objects are missing, because `verify_store` reports that.
+    Missing borrowed objects also give an empty string, because `verify_store` reports them.
     """
     if not await run_sync(alternates_file(shadow.git.folder).exists):
         return ""

@@ -49,7 +49,7 @@ from tui_agent.workspace.checkpoints.unsaved_files import format_before_lines, f
 async def restore(
     shadow: CheckpointStore, plan: RestorePlan, overwrite: Sequence[str], operations: FileOperations
 ) -> RestoreResult:
-    """Run a restore plan: all its operations without a conflict, and those on the paths in `overwrite`."""
+    """Run a restore plan. Operations with a conflict run only on the paths in `overwrite`."""
     if plan.head != shadow.head:
         raise CheckpointError(
             "The files were checkpointed again after this restore was planned.",
@@ -84,7 +84,7 @@ async def restore(
 def _select_possible(
     shadow: CheckpointStore, prepared: PreparedRestore, chosen: set[str]
 ) -> tuple[list[RestoreOperation], dict[str, str]]:
-    """Return the chosen operations that are possible, and a `dict` of path → reason for those that are impossible.
+    """Return the chosen operations that are possible, and a `dict` of path → reason for the impossible operations.
 
     Leaving out one operation can block others, so the check is repeated until nothing changes.
     """
@@ -183,7 +183,7 @@ def _checked_moves(
 def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> list[Move]:
     """Return the moves of files and folders that the operations need.
 
-    The moves are ordered so that each target is free in time.
+    The moves are ordered so that each target is free before a file is moved there.
     """
     moves: dict[str, list[Move]] = {"remove": [], "create": [], "write": [], "mode": []}
     for number, operation in enumerate(operations):
@@ -249,8 +249,8 @@ async def commit_restore(
 ) -> str:
     """Make the restored files the newest checkpoint, and return its commit.
 
-    This is the restored checkpoint itself if the files equal it, else a new commit whose parent is the restored
-    checkpoint. The commit message lists the paths that the restore skipped.
+    If the files equal the restored checkpoint, its commit is returned. Otherwise a new commit is made, with the
+    restored checkpoint as parent. The commit message lists the paths that the restore skipped.
     """
     with shadow.draft() as draft:
         candidates = await find_candidates(shadow) | done

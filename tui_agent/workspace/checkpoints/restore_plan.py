@@ -37,8 +37,8 @@ class TouchedPaths:
     """Paths that the session (the agent and its commands) changed, and paths that people changed.
 
     `unsaved` are paths of files that no checkpoint contained when the session changed them. If a person's commit saved
-    such a file later, `first_kept` maps its path to that commit. A path that a restore skipped, or that a person may
-    have changed after an aborted run, is in both `session` and `humans`. A file that a person removed and the session
+    such a file later, `first_kept` maps its path to that commit. A path is in both `session` and `humans` if a restore
+    skipped it, or if a person possibly changed it after an aborted run. A file that a person removed and the session
     then created again is not in `humans`, because its content is the session's.
     """
 
@@ -128,16 +128,14 @@ class PreparedRestore:
     operations: tuple[RestoreOperation, ...]
     modes: Modes
     contents: Mapping[str, bytes] = field(default_factory=dict)
-    """Mapping from object id to content, for the contents of the source checkpoint that the operations need.
+    """Maps an object id to its content. Holds only the contents that the operations need.
 
     Contents above `shown_bytes` are left out.
     """
     first_kept: Mapping[str, str] = field(default_factory=dict)
-    """Mapping from path to the commit with the path's first saved version, for paths that the source
-    checkpoint lacks.
-    """
+    """Maps a path to the commit that first saved it. Holds only paths that the source checkpoint lacks."""
     as_found: frozenset[str] = frozenset()
-    """Paths that the source checkpoint lacks and that nobody changed after they were first saved."""
+    """Paths that the source checkpoint lacks. Nobody changed these paths after they were first saved."""
 
 
 async def prepare_restore(
@@ -304,7 +302,9 @@ def _blocking_reason(state: FileState) -> str:
 def mark_blocked(
     shadow: CheckpointStore, operations: list[RestoreOperation], chosen: set[str]
 ) -> list[RestoreOperation]:
-    """Return the operations, with `blocked` set where the path would be occupied after the `chosen` operations."""
+    """Return the operations. Set `blocked` if an operation's path would still be occupied after the `chosen`
+    operations.
+    """
     removed = {
         operation.path
         for operation in operations
@@ -326,7 +326,7 @@ def mark_blocked(
 def _place_problem(
     shadow: CheckpointStore, operation: RestoreOperation, removed: set[str], usable: set[str]
 ) -> str:
-    """Return the reason why a path cannot be written, or an empty string if it can.
+    """Return the reason why a path cannot be written, or an empty string if it can be written.
 
     `usable` caches parent paths that are known to be folders or to be missing.
     """

@@ -118,7 +118,7 @@ class GitCheckpoints:
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
         """Continue from the checkpoint `known`. If `known` is empty or lost, take a baseline and return it.
 
-        If the session has changed nothing after `known` (`unchanged`), the baseline is used in place of the lost
+        `unchanged` means that the session changed nothing after `known`. In this case, the baseline replaces a lost
         `known`.
         """
         if self._unavailable:
@@ -145,7 +145,7 @@ class GitCheckpoints:
             return await store_setup.resume_checkpoint(shadow, known)
 
     def take_notices(self) -> tuple[str, ...]:
-        """Return sentences for the user about interrupted restores and damage that were repaired since the last call."""
+        """Return messages about restores that were undone and damage that was repaired since the last call."""
         sentences = tuple(self._shadow.notices)
         self._shadow.notices.clear()
         return sentences
@@ -190,12 +190,12 @@ class GitCheckpoints:
             return await run_sync(plan_module.to_restore_plan, shadow, prepared, tuple(named_paths))
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
-        """Run a restore plan: all actions without a conflict, and those on the paths in `overwrite`."""
+        """Run a restore plan. Actions with a conflict run only on the paths in `overwrite`."""
         async with self._open_exclusively() as shadow:
             return await restore_module.restore(shadow, plan, overwrite, self._operations)
 
     async def run_maintenance(self) -> bool:
-        """Run maintenance, which any other call cancels. Return True if anything was done."""
+        """Run maintenance. Return True if anything was done. Any other call cancels a running maintenance."""
         has_worked = False
         if self._upkeep_scope is None:
             with anyio.CancelScope() as self._upkeep_scope:
@@ -307,7 +307,9 @@ class GitCheckpoints:
             return await maintenance.verify_store(shadow, recreated)
 
     async def find_lost(self, commits: Sequence[str]) -> list[str]:
-        """Return the commits that are missing or unreadable in the store and that no later checkpoint replaces."""
+        """Return the commits that are missing or unreadable in the store, except those with a later checkpoint as
+        replacement.
+        """
         async with self._read_access() as shadow:
             actual = {
                 commit: await run_sync(repair_module.resolve_stand_in, shadow.git.folder, commit)
@@ -323,7 +325,9 @@ class GitCheckpoints:
             return [commit for commit, line in zip(actual, lines, strict=True) if line.endswith(b" missing")]
 
     async def describe_borrowed(self) -> str:
-        """Return a sentence if objects of the first checkpoint stay in the user's repository, else an empty string."""
+        """Return a sentence if objects of the first checkpoint stay only in the user's repository, else an empty
+        string.
+        """
         async with self._read_access() as shadow:
             return await maintenance.describe_borrowed(shadow)
 

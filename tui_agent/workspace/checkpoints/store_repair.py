@@ -21,7 +21,7 @@ DAMAGED_PREFIX = "damaged-"
 
 
 STAND_INS_FILE = "stand-ins"
-"""Name of a file in the checkpoint store. Its lines pair a lost checkpoint with the later one that replaces it."""
+"""Name of a file in the checkpoint store. Each line has a lost checkpoint and the later checkpoint that replaces it."""
 
 
 def record_stand_in(store: Path, lost: str, commit: str) -> None:

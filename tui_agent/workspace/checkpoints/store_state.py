@@ -54,7 +54,7 @@ class CheckpointStore:
     unsaved_paths: set[str] = field(default_factory=set)
     """Existing paths that no checkpoint contains: git ignores them, or they were skipped. Folders end with `/`."""
     checked_ignored: frozenset[str] = frozenset()
-    """Git-ignored paths that the last complete change detection included at the caller's request."""
+    """Git-ignored paths that the last search of the whole workspace included on request."""
     maintained_head: str = ""
     """The newest checkpoint at the time of the last maintenance."""
     notices: list[str] = field(default_factory=list)
@@ -115,7 +115,7 @@ class CheckpointStore:
         return await run_sync(_parse_entries, out)
 
     def was_unsaved(self, path: str) -> bool:
-        """Return True if a file existed at this path that no checkpoint contains."""
+        """Return True if an existing file at this path, or a folder above it, was not saved in any checkpoint."""
         parts = path.split("/")
         return path in self.unsaved_paths or any(
             "/".join(parts[:end]) + "/" in self.unsaved_paths for end in range(1, len(parts))

@@ -24,7 +24,7 @@ LEFT_KEY = "Left"
 
 
 def format_commit_lines(shadow: CheckpointStore, paths: Iterable[str]) -> list[str]:
-    """Return the `Before` lines for the message of a commit that saves `paths`."""
+    """Return the `Before` lines for the message of the commit that saves `paths`."""
     return format_before_lines(
         path for path in paths if path not in shadow.tracked and shadow.was_unsaved(path)
     )

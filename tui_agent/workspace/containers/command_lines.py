@@ -30,9 +30,10 @@ _NO_IMAGE = (
 
 @dataclass(frozen=True, slots=True)
 class ContainerSettings:
-    """How to start a container. `command` is the program with its global options, as a shell would split it.
+    """Settings for starting a container.
 
-    `environment` is the name of the environment, `docker` or `apptainer`.
+    `command` is the program with its global options, as one shell command line. `environment` is the name of the
+    environment, `docker` or `apptainer`.
     """
 
     command: str = "docker"
@@ -50,7 +51,7 @@ class ContainerSettings:
 
     @property
     def description(self) -> str:
-        """Return a phrase that says where commands run."""
+        """Return a phrase that says where commands run, for example in a message."""
         network = "no network" if self.network == "none" else f"network {self.network}"
         return f"a {self.program} container (image {self.image}, {network})"
 

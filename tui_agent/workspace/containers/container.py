@@ -26,13 +26,13 @@ from tui_agent.workspace.local.subprocesses import start_failure
 
 START_LIMIT_S = 60.0
 ANSWER_LIMIT_S = 15.0
-"""Seconds after which a container that does not answer counts as broken."""
+"""Maximum wait for a container's answer, in seconds. After that, the container counts as broken."""
 STOP_GRACE_S = 2.0
 REMOVE_LIMIT_S = 10.0
 POLL_S = 0.03
 _REMOVAL_VARIABLES = ("HOME", "PATH", "TMPDIR", "USER")
 _REMOVAL_PREFIXES = ("CONTAINER", "DOCKER_", "XDG_", "STORAGE_", "REGISTRY_", "DBUS_")
-"""Names and name prefixes of environment variables with which the container program finds the container again."""
+"""Name prefixes of environment variables. The container program may need such variables to find the container again."""
 
 
 class Container:
@@ -206,7 +206,7 @@ class Container:
             await self._run_client(self.command_line.remove(self.name))
 
     async def aclose(self) -> int:
-        """Remove the container with everything in it. Return the number of processes that had to be killed."""
+        """Remove the container and everything in it. Return the number of processes that had to be killed."""
         killed = 0
         with suppress(EnvironmentFault):  # it has ended already
             killed = await self.signal("KILL", "")

@@ -1,4 +1,4 @@
-"""Images that are built from a Dockerfile; an image is built again only if a file of its build context changed.
+"""Images that are built from a Dockerfile. An image is built again only if a file in its build context changed.
 
 Invariant: an image's tag is the digest of its build context, so changed files give another image.
 """
@@ -30,7 +30,8 @@ class ImageBuilder:
         self._environ = dict(environ)
 
     async def build(self, dockerfile: Path) -> str:
-        """Return the tag of the image of a Dockerfile, whose folder is the build context.
+        """Build the image of a Dockerfile unless it exists, and return its tag. The Dockerfile's folder is the build
+        context.
 
         Raises `EnvironmentFault` with the last lines of the output if the build fails.
         """
@@ -100,7 +101,7 @@ def context_digest(dockerfile: Path) -> str:
 
 
 def _last_lines(result: ExecResult) -> str:
-    """Return the last `SHOWN_LINES` lines of an output, after the very last line as a headline."""
+    """Return the last `SHOWN_LINES` lines of the output. The very last line is also put first, as a headline."""
     text = result.output.decode("utf-8", "replace").strip() or result.message
     lines = text.splitlines()[-SHOWN_LINES:]
     return "\n".join([lines[-1], *lines] if len(lines) > 1 else lines)

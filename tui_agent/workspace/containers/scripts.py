@@ -1,7 +1,7 @@
 """The POSIX shell scripts that run inside a container: its first process, and the parent of each command.
 
-Invariant: the scripts need only `sh` and `grep` in an image. A process belongs to a command if it or an ancestor has
-the command's marker in its environment, or if it is in such a process's session.
+Invariant: the scripts need only `sh` and `grep` in an image. A process belongs to a command if its environment has the
+command's marker. The process's descendants and the processes in its session belong to the command too.
 """
 
 MARKER = "TUI_AGENT_COMMAND"

@@ -136,13 +136,13 @@ _VALUES = {
     "submodule.recurse": _OFF,
     "tag.sort": _SORT,
 }
-"""Mapping from a git setting to a pattern of its harmless values. With any other value, the setting may do harm."""
+"""Maps a git setting to a pattern of its harmless values. Any other value counts as harmful."""
 VALUES: Mapping[str, re.Pattern[str]] = {key: re.compile(value) for key, value in _VALUES.items()}
 VALUES_OF_SECTIONS: Mapping[str, re.Pattern[str]] = {
     "fsck": re.compile("error|warn|ignore"),
     "pager": re.compile(_SWITCH),
 }
-"""Mapping from a section to a pattern of harmless values, which applies to every setting in the section."""
+"""Maps a section to a pattern of harmless values. The pattern applies to every setting in the section."""
 
 
 def _parse_listed() -> Mapping[str, frozenset[str]]:
@@ -162,7 +162,7 @@ SECTIONS = (
     | frozenset(key.partition(".")[0] for key in VALUES)
     | {"alias"}
 )
-"""Sections of a git configuration that git or one of its filters reads; all others belong to other tools."""
+"""Sections of a git configuration that git or one of its filters reads. All other sections belong to other tools."""
 
 COMMANDS = frozenset(
     """add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap checkout

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MAX_FILE_BYTES = 4_000_000
-"""Maximum bytes of a file that is hashed; a larger file is treated as not contained."""
+"""Maximum size of a file to hash, in bytes. A larger file is treated as not contained."""
 _MAX_INDEX_BYTES = 64_000_000
 _ENTRY_HEAD_BYTES = 62
 """Number of bytes of an index entry before its path: ten numbers, the content's hash, the flags."""
@@ -23,10 +23,11 @@ _MAX_NAME_FLAG = 0xFFF
 
 
 class TrackedVersion(NamedTuple):
-    """The version of a file in a git repository. `is_current`: this version equals the file's current content.
+    """The tracked version of a file in a git repository.
 
-    If the two differ, `version` is the tracked version's size in bytes and modification time in seconds; None if the
-    file is not tracked or has several versions.
+    `is_current` is True if the tracked version equals the file's current content. If not, `version` is the tracked
+    version's size in bytes and modification time in seconds. It is None if the file is not tracked or has several
+    versions.
     """
 
     is_current: bool = False
@@ -43,9 +44,7 @@ class GitContent:
 
     def __init__(self) -> None:
         self._indexes: dict[str, tuple[tuple[int, int, int], bytes]] = {}
-        """Mapping from the path of a git index to a pair: its stamp (time and size) when it was last read,
-        and its content.
-        """
+        """Maps the path of a git index to its stamp (time and size) at the last reading, and its content."""
         self._tops: dict[str, tuple[str, Path] | None] = {}
         self._results: dict[str, tuple[tuple[int, ...], TrackedVersion]] = {}
 

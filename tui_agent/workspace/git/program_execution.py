@@ -133,8 +133,7 @@ class RepositoryCheck:
             pending += [f"{path}/{name}" for name in self._folders(path)]
 
     def _check_objects(self, objects: str, homes: Sequence[str], depth: int = 0) -> None:
-        """Raise `SteeredError` if the packs of an object folder are links, or objects are borrowed from outside
-        `homes`.
+        """Raise `SteeredError` if an object folder has links as packs, or borrows objects from outside `homes`.
 
         Loose objects need no check, because git verifies them by their names.
         """
@@ -148,7 +147,7 @@ class RepositoryCheck:
 
 
 MAX_MATCHES = 200
-"""Maximum number of folders that one pattern may match."""
+"""Maximum number of folders that one pattern can match."""
 MAX_REPOSITORIES = 200
 _HOOK = "post-index-change"
 """Name of the only hook that a read-only git command runs."""
@@ -158,7 +157,7 @@ _IGNORED_REVISIONS = ".git-blame-ignore-revs"
 
 
 def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
-    """Return True if a repository may make read-only git commands run programs or read outside files.
+    """Return True if read-only git commands could run programs or read outside files because of a repository.
 
     `folders` are the folders in which git is started, as relative names or patterns. The repositories around them and
     around `root` are checked. The result is also True if git has no work tree in one of `folders`, because git then

@@ -23,7 +23,7 @@ _GITDIR = "gitdir: "
 WORKTREE_COMMONDIR = "../.."
 """Content of `commondir` in a linked work tree's folder: the main repository's folder."""
 _ITSELF = "."
-"""Content with which a `commondir` file has no effect.
+"""Content of a `commondir` file that has no effect, because it refers to the same folder.
 
 The sandbox creates such a file as a placeholder while a command runs.
 """
@@ -35,7 +35,7 @@ class Repository:
     """A git repository as git finds it from a folder. All paths are real paths."""
 
     work_tree: str
-    """The top folder of the repository's files, or empty if git runs in the repository's own folder."""
+    """The top folder of the repository's files. Empty if git runs in the repository's own folder."""
     folder: str
     shared: str
 

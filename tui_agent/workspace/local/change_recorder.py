@@ -24,9 +24,9 @@ from tui_agent.protocol.events.files import Author, FileChanged
 from tui_agent.workspace.local.environment_wrapper import EnvironmentWrapper
 
 MAX_COMPARE_BYTES = 2_000_000
-"""Maximum bytes of old and new content together that are compared line by line.
+"""Maximum total size of old and new content for a comparison line by line, in bytes.
 
-If there are more, the change is recorded as a replacement of all lines.
+Above this size, the change is recorded as a replacement of all lines.
 """
 
 

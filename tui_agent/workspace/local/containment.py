@@ -131,8 +131,8 @@ class Containment:
         return path if path.startswith("/") else f"{self.root}/{path}"
 
     def _unescape(self, path: str) -> str:
-        """Return `path`, or the existing path that `printable_path` displays as `path` if there is no file at `path`
-        itself.
+        """Return `path` if it exists. Otherwise return the existing path that `printable_path` displays as `path`, if
+        any.
 
         This lets the model use a file whose name is not UTF-8.
         """

@@ -58,7 +58,8 @@ repository, whose configuration can make git run programs.
 DEFAULT_OUTPUT_COLUMNS = 80
 """Width of program output in columns until a client sends the width of its display."""
 OWN_PROGRAMS = {"bash": "/bin/sh", "rg": "/usr/bin/rg"}
-"""Mapping from a program that tui-agent itself uses to a fallback path. The workspace is never searched for it."""
+"""Maps a program that tui-agent itself uses to its fallback path. The program is never searched for in the workspace.
+"""
 FORCED_COLOUR = frozenset({"FORCE_COLOR", "CLICOLOR_FORCE", "PY_COLORS"})
 
 
@@ -68,9 +69,9 @@ class LocalEnvironment(WorkspaceFiles):
     Also implements the optional protocols `ProgramFinder`, `WorkspaceScanner`, `PrivateTempFinder`, `ProcessOpener` and
     `CommandOpener` of that module.
 
-    `environ` is the base of the programs' environment (None: this process's own). `hidden` are variables that no
-    program gets, such as API keys. `grace` is the seconds between SIGTERM and SIGKILL after a timeout. `reaper` starts
-    and ends the programs. `confinement` is the sandbox; None: there is no sandbox.
+    `environ` is the base of the programs' environment; by default, this process's own. `hidden` are variables that no
+    program gets, such as API keys. `grace` is the time between SIGTERM and SIGKILL after a timeout, in seconds.
+    `reaper` starts and ends the programs. `confinement` is the sandbox, or None if there is no sandbox.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class LocalEnvironment(WorkspaceFiles):
         self._count = 0
         self._reaper = reaper or ReaperClient()
         self.limits_in_force = ProcessControl()
-        """Resource limits that apply to the program started last."""
+        """Resource limits of the program that was started last."""
         self.output_columns = DEFAULT_OUTPUT_COLUMNS
         self._closed = False
         self._confinement = confinement
@@ -123,7 +124,7 @@ class LocalEnvironment(WorkspaceFiles):
     def open_working_folder(self, spec: ExecSpec) -> tuple[str, int | ExecResult]:
         """Return the working folder's path and its open descriptor, or a result that reports the failure.
 
-        The program is started by the descriptor, so that it is unaffected if the folder is renamed.
+        The program is started through the descriptor. So renaming the folder has no effect on the start.
         """
         contain = self._contain.for_folder(self.root) if spec.resolved_cwd else self._contain
         parts = contain.resolve_parts(spec.resolved_cwd or spec.cwd)

@@ -117,8 +117,8 @@ class GrantedEnvironment(EnvironmentWrapper):
                 yield replace(item, path=f"{real.rstrip('/')}/{item.path}")
 
     def resolve(self, path: str) -> str:
-        """Return the real path that an approved path had when it was approved; resolve any other path in the inner
-        environment.
+        """Return the real path that an approved path had when it was approved. The inner environment resolves all other
+        paths.
         """
         return self._pinned.get(path) or self._inner.resolve(path)
 

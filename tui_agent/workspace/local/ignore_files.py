@@ -68,7 +68,7 @@ class IgnoreFiles:
         self._folders: dict[str, _FolderRules] = {}
         self._files: dict[str, bytes] = {}
         self._bytes_left = MAX_BYTES
-        """Number of bytes of ignore files that the scan may still read; negative if a file was larger than that."""
+        """Number of bytes of ignore files that the scan can still read. Negative if a file exceeded the limit."""
         self._work_left = MAX_WORK
 
     def is_left_out(self, name: str, *, folder: bool = False) -> bool:

@@ -25,7 +25,7 @@ from tui_agent.workspace.local.containment import FILE_FLAGS, Containment, path_
 from tui_agent.workspace.local.path_spelling import MAX_LISTED
 
 MAX_DIGEST_BYTES = 1_000_000_000
-"""Maximum bytes of a file that can be replaced or removed here. First, a digest of the whole file is computed."""
+"""Maximum size of a file to replace or remove, in bytes. The limit exists because the whole file is hashed first."""
 _CHUNK = 1 << 20
 
 
@@ -39,7 +39,7 @@ def file_kind(mode: int) -> str:
 
 
 def make_info(path: str, status: os.stat_result) -> FileInfo:
-    """Convert the file status of a path to a `FileInfo`."""
+    """Convert the result of a `stat` call on a path to a `FileInfo`."""
     return FileInfo(
         path=path,
         kind=file_kind(status.st_mode),  # type: ignore[arg-type]

@@ -293,14 +293,15 @@ class ReaperClient:
 
 
 def _is_closed(line: socket.socket) -> bool:
-    """Return True if the reaper has ended. It sends nothing before its end, so a readable socket means the end."""
+    """Return True if the reaper has ended. The reaper sends nothing, so a readable socket means that it has ended."""
     return bool(select.select([line], [], [], 0)[0])
 
 
 def user_process_limit(processes: int) -> int:
-    """Return the user's process limit (RLIMIT_NPROC) with which a command can start `processes` processes; 0: no limit.
+    """Return the value of RLIMIT_NPROC that lets a command start `processes` processes, or 0 for no limit.
 
-    For root, the result is 0, because the kernel does not apply the limit to a privileged user.
+    The kernel counts all processes of the user, so they are added. For root, the result is 0, because the kernel does
+    not apply the limit to a privileged user.
     """
     if os.getuid() == 0 or not reaper.LINUX:
         return 0

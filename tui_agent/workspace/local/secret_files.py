@@ -34,14 +34,14 @@ _REPOSITORIES = frozenset({".git", ".hg", ".svn", ".jj"})
 SKIPPED_FOLDERS = _REPOSITORIES | _INSTALLED
 """Folders that are not searched for secrets: repositories and installed packages."""
 _CERTIFICATE_ENDINGS = (".pem", ".crt")
-"""Endings of files that may be private keys or public certificates.
+"""Endings of files that can be private keys or public certificates.
 
-Only the content shows which of the two a file is.
+Only the content shows if a file is a key or a certificate.
 """
 _PRIVATE_KEY_MARK = b"PRIVATE KEY"
 _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
-"""Minimum age in nanoseconds of a folder's last change for the folder's listing to be reused.
+"""Minimum age of a folder's last change, in nanoseconds, before the folder's listing can be reused.
 
 If the change is younger, the folder is read again: another change may have the same time.
 """
@@ -93,19 +93,19 @@ class SecretFiles:
         self._steering = steering_names
         self._root = root.rstrip("/")
         self._longest = os.pathconf("/", "PC_PATH_MAX") - _MAX_NAME_BYTES - 2
-        """Maximum bytes of a folder's path. Below a longer path, a file's path might exceed the system's limit."""
+        """Maximum length of a folder's path, in bytes. In a deeper folder, a file's path could exceed the system's
+        limit.
+        """
         self._secret = is_secret
         self._readable = tuple(readable)
         self._known: dict[str, _Folder] = {}
         self._current: dict[str, _Folder] = {}
-        """Mapping from path to folder, for the folders read in the current scan."""
+        """Maps a path to its folder. Holds only folders that were read in the current scan."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
-        """Mapping from a file with a certificate's ending to its stamp, and True if the file contains a
-        private key.
-        """
+        """Maps a file that can be a certificate to its stamp, and to True if the file contains a private key."""
         self._git = GitContent()
         self._ignore = IgnoreFiles(self._root, self._control_names)
-        """The ignore files as of the current scan."""
+        """The ignore files at the time of the current scan."""
         self._lock = Lock()
         self.incomplete_reason = ""
         """The reason why the newest scan was incomplete, as a sentence; empty if it was complete."""

@@ -52,7 +52,7 @@ class Command:
     errors: int | None = None
     max_written: int | None = None
     descriptors: Mapping[int, int] = field(default_factory=dict)
-    """Mapping from a descriptor's number in the program to our descriptor, for additional descriptors."""
+    """Maps the number of an additional descriptor in the program to our descriptor."""
     is_wrapper: bool = False
     """True if the program only runs another program and ends with it. SIGTERM is then sent to the other program."""
     cleanup: tuple[str, ...] = ()
@@ -315,7 +315,10 @@ def _shell_code(returncode: int | None) -> int | None:
 
 
 def describe_end(outcome: str, returncode: int | None, timeout: float | None) -> str:
-    """Return how a program ended, if not by itself; `returncode` is negative for a signal."""
+    """Return how a program was ended, or an empty string if it ended by itself.
+
+    `returncode` is negative if a signal ended the program.
+    """
     if outcome == "timeout" and timeout is not None:
         return f"stopped after {format_time_limit(timeout)}"
     if outcome == "flooded":

@@ -57,9 +57,10 @@ class RemoteEnvironment(EnvironmentWrapper):
         work_dir: str = "",
         mounts: Mapping[Path, str] = MappingProxyType({}),
     ) -> None:
-        """Store the folders. The workspace is copied to `work_dir`, or to its own path if that is empty.
+        """Store the folders. The workspace is copied to `work_dir`, or to its own path if `work_dir` is empty.
 
-        Each folder in `mounts` is copied to its path, and changes there are copied back, unless `,readonly` follows it.
+        `mounts` maps each further folder to its path on the machine. Changes there are copied back, unless the path
+        ends with `,readonly`.
         """
         super().__init__(local)
         self._name = name

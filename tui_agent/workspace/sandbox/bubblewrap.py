@@ -108,7 +108,7 @@ def _cover_each(source: str, paths: Iterable[str]) -> Iterator[str]:
 
 @contextmanager
 def open_descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]]:
-    """Yield a mapping of the descriptor numbers that bubblewrap expects to our descriptors, and our end of its status
+    """Yield two values: a map from bubblewrap's descriptor numbers to our descriptors, and our end of its status
     output.
 
     `calls` is the seccomp filter for bubblewrap to read, if any.

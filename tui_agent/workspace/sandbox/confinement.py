@@ -47,9 +47,9 @@ from tui_agent.workspace.sandbox.variables import confined_variables, with_stat_
 
 _MAX_STATUS_BYTES = 4096
 _SETTLED_S = 60.0
-"""Minimum age in seconds of a private folder that may be removed.
+"""Minimum age of a private folder that can be removed, in seconds.
 
-The owner of a younger folder may not have locked it yet.
+A younger folder is possibly not yet locked by its owner.
 """
 _FOLDERS = ("tmp", "longer", "empty")
 _FILES = {"blank": 0o444, "shut": 0o000}
@@ -57,8 +57,9 @@ _FILES = {"blank": 0o444, "shut": 0o000}
 
 @dataclass(frozen=True, slots=True)
 class ConfinedCommand:
-    """A command prepared to run in the sandbox. `descriptors` maps the descriptor numbers that it expects to our
-    descriptors.
+    """A command prepared to run in the sandbox.
+
+    `descriptors` maps the descriptor numbers that the command expects to our descriptors.
     """
 
     argv: tuple[str, ...]
@@ -223,8 +224,8 @@ class Confinement:
     def _masked_files(self, mounts: Mounts, spec: ExecSpec) -> tuple[SecretFile, ...]:
         """Return the workspace files that the command of `spec` must not read.
 
-        Commands that may write can read files that are committed without later changes. Such commands could read these
-        files from the repository anyway. If the files were masked, the commands would commit or pack wrong content.
+        A committed file without later changes is not masked for a command that can write. The command could read the
+        content from the repository anyway. If the file were masked, the command would commit or pack wrong content.
         """
         prefix = f"{self.bounds.root.rstrip('/')}/"
         hidden = {file.rstrip("/") for file in mounts.hidden}
@@ -277,7 +278,9 @@ class Confinement:
         *,
         network: bool,
     ) -> Iterator[tuple[list[str], Mapping[int, int], int]]:
-        """Yield bubblewrap's command line up to the command, the descriptors for it, and our end of its status output."""
+        """Yield bubblewrap's command line up to the command, the descriptors for the command, and our end of the status
+        output.
+        """
         covers = bubblewrap.cover_files(mounts, private)
         guards = tuple(guard_arguments(mounts, covers, [place.path for place in extra]))
         filtered = self._support.filter is not None
@@ -395,7 +398,7 @@ _SWAPPED = "two files with secrets were swapped while the command was prepared"
 
 
 def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the arguments from which `landlock.main` verifies that mounts are in place.
+    """Yield the arguments for `landlock.main`, which verifies that the mounts are in place.
 
     `cover_files` are mounted over `mounts.masked`; `opened` paths are verified elsewhere. Raises `OSError` if a path is
     missing, is a link, or is below a link.

@@ -18,7 +18,7 @@ from tui_agent.workspace.sandbox.mounts import PRIVATE_FOLDERS, Bounds, find_exi
 from tui_agent.workspace.sandbox.sockets import find_listening
 
 MAX_ENTRIES = 2_000
-"""Maximum number of entries of a folder that are checked; a folder with more is not made writable."""
+"""Maximum number of entries that are checked in a folder. A folder with more entries is not made writable."""
 _NEVER = ("/proc", "/sys", "/dev", "/run")
 USUAL_MODE = 0o666
 """Mode of a new file before the umask, the same as for a file that the command itself creates."""

@@ -80,9 +80,9 @@ class Mounts:
     masked_as_empty: bool = False
     """True if masked files appear empty to the command; otherwise they cannot be opened."""
     replacements: Mapping[str, str] = field(default_factory=dict)
-    """Mapping from a masked file to the file that is mounted over it, for some of the `masked` files."""
+    """Maps a masked file to the file that is mounted over it. Only some of the `masked` files have such a file."""
     read_only: bool = False
-    """True if this command may only read the `writable` paths."""
+    """True if this command can only read the `writable` paths."""
 
     @property
     def writable_now(self) -> tuple[str, ...]:
@@ -209,9 +209,7 @@ def is_private(path: str) -> bool:
 
 
 PRIVATE_NAMES = {"/tmp": "tmp", "/var/tmp": "longer"}
-"""Mapping from a private folder that lasts for the session, e.g. /var/tmp, to its name in the sandbox's own
-folder.
-"""
+"""Maps a private folder that lasts for the session, e.g. /var/tmp, to its name in the sandbox's own folder."""
 
 
 def first_private_name(path: str) -> str:

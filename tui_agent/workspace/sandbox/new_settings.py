@@ -1,5 +1,6 @@
-"""Renaming of settings that a confined command created and other programs would use without asking (`.claude`,
-`.vscode`).
+"""Renaming of settings that a confined command created, for example `.claude` and `.vscode`.
+
+Other programs would use such settings without asking.
 
 A program can create any name in a folder that it may write, and a placeholder at each name would be visible to
 everybody. Therefore such a file is renamed when the command and all its processes have ended.

@@ -50,7 +50,7 @@ _MODE_ARGUMENTS: Final = {
     "mknodat": 2,
 }
 _OPENING_CALLS: Final = {"open": (1, 2), "openat": (2, 3)}
-"""Mapping from system call to the positions of flags and mode in its arguments, for calls that open a file."""
+"""Maps a system call that opens a file to the positions of the flags and the mode in its arguments."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def find_listening_below(folder: str, table: Path = _TABLE) -> list[str]:
 
     Raises `OSError` if the workspace has too many folders.
 
-    The whole workspace is searched, because the kernel's table has only the path with which a socket was created. This
+    The whole workspace is searched, because the kernel's table has only the path given when a socket was created. This
     path may be relative to the program's folder, and the folder may have been moved since.
     """
     names = set[str]()

@@ -30,12 +30,12 @@ _CACHES = {
     "MPLCONFIGDIR": "matplotlib",
     "NUMBA_CACHE_DIR": "numba",
 }
-"""Mapping from a variable to the name of the cache folder that it sets.
+"""Maps a variable to the name of the cache folder that it sets.
 
 Without a writable cache, the programs that read these variables fail or are slow.
 """
 _CACHES_IN_WORKSPACE = {"RUFF_CACHE_DIR": "ruff", "MYPY_CACHE_DIR": "mypy"}
-"""Mapping from a variable to the name of the cache folder that it sets.
+"""Maps a variable to the name of the cache folder that it sets.
 
 Without the variable, the program would put its cache in the workspace.
 """
