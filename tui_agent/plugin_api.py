@@ -1,4 +1,4 @@
-"""The only module of tui-agent that a plugin may import. `API_VERSION` changes when a plugin could break.
+"""The only module of tui-agent that a plugin may import. `API_VERSION` changes if a change could break plugins.
 
 A plugin is a package (a folder with `__init__.py`) or a single module. It contains functions decorated with `@tool`,
 `@hook` and so on, or a function `register(api: PluginApi) -> None`, or both. Importing a plugin must do nothing.
@@ -118,7 +118,10 @@ class PluginApi(Protocol):
 
     @property
     def notes_folder(self) -> Path | None:
-        """The folder for notes on this project, shared by all its sessions. It may not exist. None without a project."""
+        """The folder for notes on this project, shared by all its sessions; None without a project.
+
+        The folder can be missing.
+        """
         ...
 
     def tool(self, tool: Tool[ArgsT]) -> None:
@@ -272,14 +275,14 @@ class BaseMiddleware:
     async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
         """Send a model request by `call_next(request)`, and return the reply.
 
-        An override may change the request and the reply, or send the request again.
+        An override can change the request and the reply, or send the request again.
         """
         return await call_next(request)
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
         """Run a tool call by `call_next(call)`, and return the result. The policy has allowed the call.
 
-        An override may change the call and the result.
+        An override can change the call and the result.
         """
         return await call_next(call)
 

@@ -82,12 +82,12 @@ def file_time_stamp(time: float) -> str:
 
 
 def format_average(value: float) -> str:
-    """Format an average of counts that are not of tokens: `2.5`, `3,912`."""
+    """Format an average count of anything but tokens: `2.5`, `3,912`."""
     return f"{value:,.1f}".removesuffix(".0")
 
 
 def format_number(count: float) -> str:
-    """Format a count that is not of tokens: `96`, `3,912`."""
+    """Format a count of anything but tokens: `96`, `3,912`."""
     return f"{count:,.0f}"
 
 

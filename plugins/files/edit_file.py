@@ -35,7 +35,7 @@ class EditFileArgs(api.FrozenModel):
 
 
 class EditFile(api.BaseTool):
-    """Tool that replaces text which occurs exactly once in a file.
+    """Tool that replaces a text that occurs exactly once in a file.
 
     With `replace_all`, it replaces every occurrence, but only if the file was read and has not changed since.
     """
@@ -91,7 +91,7 @@ async def _compute_edit(args: EditFileArgs, content: api.FileContent) -> tuple[F
 
 
 def _replace_text(args: EditFileArgs, content: api.FileContent) -> tuple[bytes, list[int]]:
-    """Return the file's new bytes, and the line numbers in the new text at which it changes."""
+    """Return the file's new bytes, and the numbers of the first changed lines in the new text."""
     decoded = api.decode_text(content.data)
     if decoded is None:
         raise api.ToolError(

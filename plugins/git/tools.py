@@ -34,7 +34,7 @@ Command: TypeAlias = tuple[str, ...]
 
 
 def _safe_path(path: str) -> str:
-    """Return the path in a form that git cannot take for an option; `git blame` reads options even after `--`."""
+    """Return the path in a form that git cannot mistake for an option. `git blame` reads options even after `--`."""
     return f"./{path}" if path.startswith("-") else path
 
 

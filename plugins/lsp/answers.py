@@ -45,7 +45,10 @@ def _diagnostic_row(item: Any) -> tuple[int, int, int, str, str] | None:
 async def describe_places(
     symbol: str, answer: Any, ctx: api.ToolContext, *, is_loading: bool
 ) -> api.ToolResult:
-    """Return the locations in a server's answer as a tool result, with the text of lines that may be shown."""
+    """Return the locations in a server's answer as a tool result.
+
+    The result includes the text of the lines that the call is allowed to read.
+    """
     places = sorted({_place(item, ctx.env.root) for item in _as_list(answer)})
     texts: dict[str, list[str]] = {}
     for path in dict.fromkeys(path for path, _, _ in places[:MAX_SHOWN]):
@@ -72,7 +75,7 @@ def _place(item: Any, root: str) -> tuple[str, int, int]:
 
 
 async def _lines_of(path: str, ctx: api.ToolContext) -> list[str]:
-    """Return the lines of a file of the workspace that may be shown; empty for any other."""
+    """Return the lines of a file in the workspace; empty if the call is not allowed to read the file."""
     if path.startswith("/") or not ctx.may_read(path):
         return []
     try:

@@ -40,7 +40,7 @@ def path_of(uri: object, root: str) -> str:
 
 
 def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
-    """Return the position of a symbol in line `line` (from 1; 0: any line), as the protocol writes positions.
+    """Return a symbol's position in the form of the protocol. `line` counts from 1; 0 means any line.
 
     Raises `ToolError` if the symbol is not there.
     """
@@ -61,7 +61,7 @@ def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
 
 
 def edits_by_file(workspace_edit: object, root: str) -> dict[str, list[Any]]:
-    """Return a `dict` of path → text edits, from a server's answer to a rename.
+    """Return a `dict` that maps a path to its text edits, from a server's answer to a rename.
 
     Raises `ToolError` for unsupported edits.
     """

@@ -1,7 +1,7 @@
 """language_server: sends questions about a file to its language server, and renames symbols with its help.
 
-Invariant: a server only reads. The files of a rename are written here like any other edit, after the approval has
-shown them. A server that fails is started again once.
+Invariant: a server only reads. This module writes the files of a rename like any other edit, after the approval has
+shown the changes. A server that fails is started again once.
 """
 
 import asyncio
@@ -62,9 +62,9 @@ class LanguageServerTool(api.BaseTool):
             "language_server", __file__, LanguageServerArgs, verb="lsp", timeout=None, needs={"programs"}
         )
         self._servers: dict[str, LanguageServer] = {}
-        """Mapping from a server's command to the running server."""
+        """Maps a server's command to the running server."""
         self._failures: dict[str, list[str]] = {}
-        """Mapping from a server's command to the reasons of its failures."""
+        """Maps a server's command to the reasons of the server's failures."""
         self._changes: dict[str, int] = {}
 
     def note_change(self, event: api.Envelope) -> None:

@@ -21,7 +21,7 @@ END_LIMIT_S = 1.0
 DIAGNOSTICS_LIMIT_S = 15.0
 """Maximum seconds to wait for a server's diagnostics of a file."""
 QUIET_S = 0.8
-"""Seconds without new diagnostics after which the diagnostics count as complete. Servers send them in parts."""
+"""Servers send diagnostics in parts. The diagnostics are complete if none have arrived for this time, in seconds."""
 MAX_FILES = 500
 """Maximum number of files whose diagnostics are kept."""
 _CAPABILITIES = {
@@ -108,9 +108,10 @@ class LanguageServer:
         self.connection.notify("initialized", {})
 
     async def settle(self, content: api.FileContent) -> None:
-        """Wait until a new server has read the project, which it shows by sending diagnostics of an open file.
+        """Wait until a new server has read the project.
 
-        Before that, the server knows only some of the references to a symbol. Raises `ServerGone` if the server ends.
+        Before that, the server knows only some of the references to a symbol. It has read the project when it sends
+        diagnostics of an open file. Raises `ServerGone` if the server ends.
         """
         if not self._is_settled:
             await self.diagnose(content)
@@ -154,10 +155,9 @@ class LanguageServer:
         self._open_uri = ""
 
     def note_changes(self, changes: Mapping[str, int], contents: Iterable[api.FileContent]) -> None:
-        """Report to the server which files were created (1), changed (2) or deleted (3), and send some of the
-        contents.
+        """Report to the server which files were created (1), changed (2) or deleted (3).
 
-        Some servers never reread a file that they had open, so they need its content.
+        Also send the given contents, because some servers never reread a file that they had open.
         """
         self.close_document()
         events = [{"uri": self.uri(path), "type": kind} for path, kind in changes.items()]

@@ -19,13 +19,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "rs": ("rust-analyzer",),
     **dict.fromkeys(("c", "h", "cc", "cpp", "cxx", "hpp"), CLANGD),
 }
-"""Mapping from a file suffix to the commands to try. The first command that is installed is used."""
+"""Maps a file suffix to the commands to try. The first command that is installed is used."""
 LANGUAGES = {
     "py": "python", "pyi": "python", "ts": "typescript", "mts": "typescript", "cts": "typescript",
     "tsx": "typescriptreact", "js": "javascript", "mjs": "javascript", "cjs": "javascript",
     "jsx": "javascriptreact", "rs": "rust", "h": "c", "cc": "cpp", "cxx": "cpp", "hpp": "cpp",
 }  # fmt: skip
-"""Mapping from a file suffix to the protocol's name of the language, where the two differ."""
+"""Maps a file suffix to the protocol's name of the language. Suffixes that are equal to the name are left out."""
 
 
 class LspSettings(api.FrozenModel):

@@ -16,7 +16,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _INDENT = re.compile(r"\{\r?\n([ \t]+)")
 _DECODE = json.JSONDecoder().raw_decode
 _CELL_DEPTH = 2
-"""The number of brackets in which a cell is nested."""
+"""The number of brackets around a cell in the file."""
 
 
 @dataclass(frozen=True, slots=True)

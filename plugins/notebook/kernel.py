@@ -28,7 +28,7 @@ class KernelGone(Exception):
 
 @dataclass(slots=True)
 class CellRun:
-    """A run of a cell: its outputs so far, and the `status` with which it ended (empty while it runs)."""
+    """A run of a cell, with its outputs so far. `status` says how the run ended, and is empty until then."""
 
     on_text: Callable[[str], None]
     outputs: list[dict[str, Any]] = field(default_factory=list)

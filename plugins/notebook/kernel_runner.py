@@ -19,7 +19,7 @@ from typing import Any
 import anyio
 
 MAX_OUTPUT_CHARS = 2_000_000
-"""Maximum characters of the outputs of one run; more are counted and dropped."""
+"""Maximum characters of the outputs of one run. Further characters are counted and dropped."""
 START_LIMIT_S = 60.0
 _POLL_S = 0.5
 

@@ -1,7 +1,7 @@
 """run_cell: runs code in a Jupyter kernel, which keeps its variables between calls.
 
-Invariant: a cell is judged like `python3 -c` with its code, and its kernel runs where commands run, with the same
-limits.
+Invariant: the policy judges a cell like the command `python3 -c` with the cell's code. The kernel runs where commands
+run, with the same limits.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class RunCellArgs(api.FrozenModel, coerce_numbers_to_str=True):
 
 
 class ReadyCell(RunCellArgs):
-    """The arguments, completed with the code of the notebook's cell, as the policy judges them.
+    """The arguments that the policy judges: the model's arguments, and the code of the notebook's cell.
 
     `digest` is the digest of the notebook file.
     """

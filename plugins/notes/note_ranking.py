@@ -17,7 +17,7 @@ MAX_BYTES = 16_000_000
 SNIPPET_LINES = 8
 SNIPPET_CHARS = 600
 MIN_PREFIX_CHARS = 4
-"""Minimum number of letters with which a word matches longer words: `config` matches `configuration`."""
+"""Minimum length of a word that matches longer words, in letters. For example, `config` matches `configuration`."""
 PREFIX_WEIGHT = 0.4
 """Weight of a match by the beginning of a word; an exact match has the weight 1."""
 _K1, _B = 1.2, 0.75
@@ -43,7 +43,7 @@ class SearchResult:
 
     snippets: tuple[Snippet, ...]
     words: tuple[str, ...]
-    """The words of the query in the form in which they are compared."""
+    """The words of the query, normalised for the comparison."""
     notes: int
     skipped: int = 0
     truncated: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class _Paragraph:
-    """A paragraph of a note that contains a word of the query, or whose heading contains one.
+    """A paragraph of a note. The paragraph or its heading contains a word of the query.
 
     `counts` has the weighted number of matches of each word.
     """
@@ -209,7 +209,10 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def _shares_prefix(word: str, term: str) -> bool:
-    """Return True if one of the words begins with the other, which has at least `MIN_PREFIX_CHARS` letters."""
+    """Return True if the longer word begins with the shorter word.
+
+    The shorter word must have at least `MIN_PREFIX_CHARS` letters.
+    """
     short, long = sorted((word, term), key=len)
     return len(short) >= MIN_PREFIX_CHARS and long.startswith(short)
 

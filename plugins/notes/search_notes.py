@@ -21,7 +21,7 @@ class SearchNotesArgs(api.FrozenModel):
 
 
 class SearchNotes(api.SessionTool):
-    """Tool that returns the paragraphs of the notes which match a query best."""
+    """Tool that returns the paragraphs of the notes that match a query best."""
 
     subject = "notes"
 

@@ -8,7 +8,7 @@ import tui_agent.plugin_api as api
 
 MAX_TOKENS = 8000
 UNSENT: api.JsonMap = {"unsent": True}
-"""Mark of arguments that are not offered to models. A call may still pass such an argument.
+"""Marks an argument that is not offered to models. A call can still pass such an argument.
 
 An offered argument would cost bytes in every request.
 """

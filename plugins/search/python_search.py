@@ -37,7 +37,7 @@ class WorkerEnded(Exception):
 class Worker:
     """A process that matches texts against a pattern. The first `scan` starts the process.
 
-    `close` may be called from another thread while `scan` runs; `scan` then raises `WorkerEnded`.
+    `close` can be called from another thread while `scan` runs; `scan` then raises `WorkerEnded`.
     """
 
     def __init__(self, pattern: str, ignore_case: bool, limit: int) -> None:

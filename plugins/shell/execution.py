@@ -12,7 +12,7 @@ from .frameworks import TestCommand
 from .output import DecodedOutput, LiveOutput, decode_output
 
 MAX_KEPT_BYTES, KEPT_TAIL_BYTES = 50_000_000, 10_000_000
-"""Maximum number of bytes of output that are stored: in total, and from the output's end. The middle is dropped."""
+"""Maximum stored bytes of a program's output, and how many of them come from its end. The middle is dropped."""
 MIN_TIMEOUT_S = 1.0
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 MAX_LINE_CHARS = 300
 _NEVER = r"(?!)"
 _RULE = re.compile(r"\s*|[=-]{70}")
-"""Regular expression for an empty line or a rule such as `=====`, which is removed around a failure."""
+"""Matches an empty line or a rule such as `=====`. These lines are removed around a failure."""
 _SECTION = re.compile(r"-+ Captured .+ -+")
 
 
@@ -44,7 +44,7 @@ _FORMS: dict[str, tuple[_Form, ...]] = {
         _Form(r"  \d+\) ", heading=r"\s+\d+ failing$"),
     ),
 }
-"""Mapping from framework (see `frameworks.detect_framework`) to the forms of its failures.
+"""Maps a framework (see `frameworks.detect_framework`) to the forms of its failures.
 
 The first form that fits is used.
 """

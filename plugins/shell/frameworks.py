@@ -25,7 +25,7 @@ _PYTEST_SIGNS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TestCommand:
-    """A test command, the folder to run it in, and the framework whose output it prints."""
+    """A test command, its working folder, and its test framework."""
 
     __test__ = False  # not a test class, although its name looks like one to test collectors
 
@@ -182,9 +182,10 @@ async def _find_interpreter(env: Environment, names: dict[str, FileInfo]) -> str
 
 
 async def _find_test_files(env: Environment, path: str, *, named: bool) -> tuple[list[str], str]:
-    """Return the test files below a folder (or the file itself), and the pattern of their names if it is unusual.
+    """Return the test files below a folder, and the pattern of their names if it is unusual.
 
-    `named`: the model named the path, so files with other names count too if there are none with a usual name.
+    If `path` is a file, return this file. `named` is True if the model named the path. Then files with unusual names
+    count too, if no file has a usual name.
     """
     if path.endswith(".py"):
         return [path], ""

@@ -33,8 +33,8 @@ _SPACE = re.compile(r"\s")
 class LiveOutput:
     """Decodes a program's output while it runs, and passes text for the screen to `progress`.
 
-    The first `LIVE_CHARS` characters are passed on completely; after them, every `LIVE_PAUSE_S` seconds, the newest
-    characters with a note of how many were skipped.
+    The first `LIVE_CHARS` characters are passed on completely. After them, the newest characters are passed on every
+    `LIVE_PAUSE_S` seconds, with a note that says how many were skipped.
     """
 
     def __init__(self, progress: Callable[[str], None]) -> None:
@@ -80,11 +80,11 @@ class LiveOutput:
 
 
 def _sample(newest: str, waiting: int, joint: str) -> str:
-    """Return the end of `newest`, in whole lines if possible, after a note of how many characters are not shown.
+    """Return the end of `newest`, in whole lines if possible, after a note that says how many characters are skipped.
 
-    `waiting` is the number of characters since the last sample; `newest` has the last of them. `joint` is put before
-    the note: a line feed if the screen is in the middle of a line. A sample without a space ends with a line feed,
-    because the screen does not show an unfinished word.
+    `waiting` counts the characters since the last sample; `newest` is the end of these characters. `joint` is put
+    before the note: a line feed if the screen is in the middle of a line. A sample that has no space gets a final line
+    feed. Otherwise the screen would take it for an unfinished word and not show it.
     """
     skipped = waiting - len(newest)
     if not skipped:

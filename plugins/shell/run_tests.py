@@ -21,7 +21,7 @@ MAX_TIMEOUT, MAX_COMMAND = 3600, 10_000
 MAX_SHOWN_FAILURES, PASSED_LINES = 3, 5
 MAX_OUTPUT_ENDS = 3
 MAX_COMPLETE_CHARS = 2_500
-"""Maximum characters of the failed tests' output that the model gets uncut."""
+"""Maximum length of the failed tests' output that the model gets in full, in characters."""
 CRASH_HEAD_CHARS, CRASH_TAIL_CHARS = 2_000, 4_000
 _FOLDER = re.compile(r"cd\s+((?:[^\s;&|<>'\"]|'[^']*'|\"[^\"]*\")+)\s*&&\s*(?=\S)")
 _OUTPUT_END = re.compile(r"(?:2>&1|\|[ \t]*(?:tail|head)(?:[ \t]+-(?:[nc][ \t]*|-lines=|-bytes=)?\d+)?)$")
@@ -40,7 +40,7 @@ class RunTestsArgs(api.FrozenModel):
 
 
 class ResolvedTests(RunTestsArgs):
-    """The arguments of run_tests, completed with the command that the policy judges and that is shown and run."""
+    """The arguments of run_tests with the exact command. The policy judges this command, and the user sees it."""
 
     argv: tuple[str, ...]
     framework: str

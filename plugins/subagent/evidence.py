@@ -1,4 +1,4 @@
-"""Parsing of an investigator's last answer, which should be JSON but may be any text.
+"""Parsing of an investigator's last answer, which should be JSON but can be any text.
 
 Invariant: no answer is lost: an answer that cannot be parsed becomes the summary, with low confidence.
 """
@@ -187,7 +187,7 @@ def _parse_place(raw: object) -> Evidence | None:
 
 
 def _lines_text(raw: Mapping[str, object]) -> str:
-    """Return line numbers as text such as `10-24`, given as text, a list, or `start_line` and `end_line`."""
+    """Return line numbers as a text such as `10-24`. In `raw` they are a text, a list, or `start_line` and `end_line`."""
     lines = raw.get("lines") or raw.get("line_range") or raw.get("line")
     if lines is None and raw.get("start_line") is not None:
         lines = [raw.get("start_line"), raw.get("end_line")]

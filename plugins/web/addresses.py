@@ -1,4 +1,4 @@
-"""Addresses of web pages in one plain form, so that the host that is judged is the host that is connected to.
+"""Addresses of web pages in one plain form. So the policy judges the same host that the client connects to.
 
 Invariant: `plain_address` returns its own results unchanged, and every parser finds the same host in them.
 """
@@ -36,7 +36,7 @@ def plain_address(address: str) -> str:
 
 
 def host_of(address: str) -> str:
-    """Return the host of a plain address, with its port if that is not the scheme's own."""
+    """Return the host of a plain address, with the port if it is not the scheme's default port."""
     return urlsplit(address).netloc
 
 

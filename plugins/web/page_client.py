@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_BYTES = 1_000_000
-"""Maximum bytes read of a page; the rest is not read. Turning a larger page into Markdown would take too long."""
+"""Maximum bytes that are read from a page. Converting a larger page to Markdown would take too long."""
 MAX_REDIRECTS = 5
 TIME_LIMIT_S = 30.0
 HEADERS = {

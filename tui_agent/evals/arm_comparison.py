@@ -20,7 +20,7 @@ from tui_agent.evals.statistics import (
 from tui_agent.protocol.unicode_text import format_count
 
 Verdicts: TypeAlias = Mapping[tuple[str, int], bool]
-"""Mapping from a cell's (case, repetition) to True if the cell passed."""
+"""Maps a cell's (case, repetition) to True if the cell passed."""
 
 
 class _StoredModel(BaseModel):
@@ -28,10 +28,10 @@ class _StoredModel(BaseModel):
 
 
 class Comparison(_StoredModel):
-    """The paired comparison of two arms; a pair is two cells of the same case and repetition.
+    """The paired comparison of two arms. A pair is two cells of the same case and repetition.
 
-    A pair is discordant if only one of its two cells passed. `p_adjusted` is the p-value adjusted for the
-    `adjusted_for` comparisons that have enough discordant pairs to be significant.
+    A pair is discordant if only one of its two cells passed. `p_adjusted` is the p-value after adjustment for several
+    comparisons. `adjusted_for` is their number; a comparison counts if it has enough discordant pairs.
     """
 
     first: str
@@ -107,9 +107,10 @@ class BaselineResult(_StoredModel):
 
 
 def compare_arms(runs: Sequence[RunResults]) -> tuple[Comparison, ...]:
-    """Compare arms: within each run, the first arm with each other arm; between two runs, the arms of the same name.
+    """Compare the arms of one or more runs.
 
-    Two runs with one arm each are compared even if the arms have different names.
+    Within each run, compare the first arm with each other arm. Between two runs, compare the arms of the same name.
+    If both runs have only one arm, compare these two arms even if their names differ.
     """
     pairs = [(run.arms[0], arm) for run in runs for arm in run.arms[1:]]
     for first, second in combinations(runs, 2):

@@ -14,7 +14,7 @@ ABLATIONS: dict[str, tuple[str, ...]] = {
     "no_context_compaction": ("context:compaction",),
     "no_policy_retry": ("policy:retry",),
 }
-"""Mapping from an arm of `eval ablate` to the features that the arm turns off.
+"""Maps an arm of `eval ablate` to the features that the arm turns off.
 
 All arms run in the context mode `memory`, which sends the working memory.
 """

@@ -18,7 +18,7 @@ from tui_agent.protocol.parts import tool_calls
 from tui_agent.session.headless_turn import LIMITS, Outcome
 
 _AGENT_FAULTS = frozenset(("model_error", "error", "stuck", "rejected"))
-"""Ends of a turn with which a case fails even if its tests pass."""
+"""Ends of a turn that make a case fail even if its tests pass."""
 
 
 @dataclass(slots=True)
@@ -27,11 +27,11 @@ class Conduct:
 
     model_fault: str = ""
     statuses: dict[CallId, str] = field(default_factory=dict)
-    """Mapping from the id of a finished call to its status."""
+    """Maps the id of a finished call to the call's status."""
     environment: set[CallId] = field(default_factory=set)
     """The calls that failed because of files or processes."""
     exited: set[CallId] = field(default_factory=set)
-    """The calls that ran a program which exited with an error. Its output is a result for the model."""
+    """The calls that ran a program that exited with an error. The model saw the program's output."""
     is_machine_lost: bool = False
     """True if a call failed after the machine that runs the commands was lost."""
     answers: list[list[CallId]] = field(default_factory=list)
@@ -148,9 +148,9 @@ def judge(
 
 
 def _find_cause(conduct: Conduct) -> tuple[str, str]:
-    """Return the category of a failure, judging by the agent's last calls.
+    """Return the category of a failure and an explanation, judging by the agent's last calls.
 
-    Also return the end of a sentence that explains the failure.
+    The explanation continues a sentence, for example `; the last calls were invalid`. It can be empty.
     """
     statuses = conduct.last_statuses
     ends = set(statuses.values())

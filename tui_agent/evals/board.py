@@ -17,7 +17,7 @@ CellState: TypeAlias = Literal["waiting", "running", "stopped", "passed", "faile
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run, with the numbers of its finished cells and of all its cells.
+    """A run. `done` counts its finished cells, `cells` all its cells.
 
     `path` is relative to the working folder if possible.
     """

@@ -30,7 +30,7 @@ MAX_OUTPUT_CHARS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class CaseFunctions:
-    """The functions that a case needs; None for each that the case does not name."""
+    """The functions that a case names. A function that the case does not name is None."""
 
     verifier: Verifier | None = None
     oracle: Oracle | None = None

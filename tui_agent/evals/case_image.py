@@ -1,4 +1,4 @@
-"""The image of a case, built from its Dockerfile, and containers or sandboxes of that image in which tests run.
+"""The image of a case, built from its Dockerfile. Tests run in containers or sandboxes of the image.
 
 Invariant: nothing is built unless commands run in the environment `docker`, `e2b` or `modal`.
 """
@@ -42,9 +42,9 @@ class CaseImage(Protocol):
         ...
 
     def container(self, folder: Path, mounts: Mapping[Path, str]) -> Environment:
-        """Return an environment that has `folder`, and each folder in `mounts` at the path that `mounts` gives it.
+        """Return an environment for `folder`, without starting anything yet.
 
-        Nothing is started yet.
+        `mounts` maps further folders to their paths in the environment.
         """
         ...
 
@@ -59,10 +59,9 @@ class RemoteImage:
     work_dir: str = ""
 
     def container(self, folder: Path, mounts: Mapping[Path, str]) -> Environment:
-        """Return a sandbox that has a copy of `folder`, and of each folder in `mounts` at the path that `mounts` gives
-        it.
+        """Return a sandbox with a copy of `folder`, without starting anything yet.
 
-        Nothing is started yet.
+        `mounts` maps further folders to the paths of their copies in the sandbox.
         """
         local = LocalEnvironment(folder)
         return create_remote(self.name, local, self.table, self.image, self.work_dir, mounts)
@@ -101,10 +100,9 @@ class ContainerImage:
         return self.settings.work_dir
 
     def container(self, folder: Path, mounts: Mapping[Path, str]) -> ContainerEnvironment:
-        """Return a container that has `folder`, and each folder in `mounts` at the path that `mounts` gives it. Nothing
-        is started yet.
+        """Return a container for `folder`, without starting anything yet.
 
-        A path may be followed by options, such as `/tests,readonly`.
+        `mounts` maps further folders to their paths in the container. Options can follow a path: `/tests,readonly`.
         """
         words = (
             word

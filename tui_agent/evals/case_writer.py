@@ -7,7 +7,7 @@ import tomlkit
 from tui_agent.fast_dataclass import dataclass
 
 BUDGET_FACTOR = 2
-"""Factor for the parts and iterations that the session used. It gives the limits proposed for the case."""
+"""The limits proposed for a case are this many times the parts and iterations of the session."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process when the run's process is gone, so that nothing else writes into the folder of a resumed run."""
+    """End this process when the run's process is gone.
+
+    Otherwise this process could still write into the run's folder after the run was resumed.
+    """
     pause = threading.Event()
     while os.getppid() == parent:
         pause.wait(PARENT_CHECK_INTERVAL_S)

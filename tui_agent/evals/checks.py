@@ -27,12 +27,15 @@ MAX_REWARD_BYTES = 65_536
 MAX_REWARD_CHARS = 40
 HARBOR_COMMAND = "bash /tests/test.sh"
 HANG_STATUS = 124
-"""Exit status that is recorded if a test command hangs only after the agent has acted. `timeout` has the same one."""
+"""Exit status that is recorded if a test command hangs after the agent's work, but did not hang before.
+
+The program `timeout` uses the same status.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckInput:
-    """Input of a verifier's command: the workspace after the agent, the fixture, and the session's log."""
+    """Input of a verifier's command: the workspace after the agent's work, the fixture, and the session's log."""
 
     workspace: Path
     fixture: Path
@@ -58,15 +61,16 @@ _NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: (?:line )?\d+: ([^\s:]+): .+")
 _OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
 """Signals that end a program from outside, for example if memory ran out.
 
-The end by such a signal says nothing about the workspace. A crash of the program itself, such as SIGSEGV, is a failure.
+If such a signal ended a program, its exit status says nothing about the workspace. A crash of the program itself, such
+as SIGSEGV, is a failure.
 """
 
 
 async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -> tuple[TestFinished, ...]:
     """Run the case's test command in the environment's folder, once for each test path of the case.
 
-    `ended` are the commands that ended by themselves before the agent acted. If one of these reaches its time limit
-    now, it has failed; any other command gives no result.
+    `ended` are the commands that ended by themselves before the agent acted. A command that reaches its time limit now
+    has failed if it is in `ended`. Otherwise it gives no result.
     """
     return tuple([await _run_test(command, case, env, ended) for command in case.test_commands])
 
@@ -186,9 +190,9 @@ def _parse_reward(file: Path) -> tuple[float, str] | None:
 
 
 def _read_reward_file(file: Path) -> tuple[str | None, str]:
-    """Return a file's text and an empty reason; None in place of the text if the file does not exist.
+    """Return (text, reason). The text is None if the file does not exist.
 
-    If the file cannot be used, the text is empty and the reason is given.
+    If the file cannot be used, the text is empty and `reason` says why. Otherwise the reason is empty.
     """
     try:
         data = read_regular(file, MAX_REWARD_BYTES + 1, os.O_NOFOLLOW)
@@ -240,8 +244,8 @@ def _describe_failure(result: ExecResult, timeout: float) -> str:
 def _describe_lost_verdict(result: ExecResult, env: Environment) -> str:
     """Return why the exit status is not a verdict on the workspace; empty if it is.
 
-    Example: a program of the image is missing. If the missing program should be in the workspace, the exit status is a
-    verdict, because the agent may have had to write that program.
+    For example, a program of the image is missing. But if the missing program belongs in the workspace, the exit status
+    is a verdict, because writing the program can be the agent's task.
     """
     code = result.exit_code or 0
     if code - 128 in _OUTSIDE_SIGNALS:

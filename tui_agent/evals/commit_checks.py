@@ -23,7 +23,7 @@ MAX_SIDE_BY_SIDE = 2
 
 @dataclass(slots=True)
 class CheckedCommit:
-    """A checkpoint, the part after which it was taken, and the results of its checks (None: not checked yet)."""
+    """A checkpoint that was taken after the part `part`. `results` is None until the checkpoint is checked."""
 
     commit: str
     part: int
@@ -41,8 +41,8 @@ Report = Callable[[CheckedCommit], None]
 class CommitChecks:
     """Checks each checkpoint of a session in a background task of `group`; `session` is the session's folder.
 
-    `report` is called with each checked checkpoint; `on_winner` is called once, with the first checkpoint that is found
-    to pass.
+    `report` is called with each checked checkpoint. `on_winner` is called once, with the checkpoint whose check is the
+    first to pass.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from tui_agent.evals.exit_guard import guard_file
 from tui_agent.fast_dataclass import dataclass
 
 ENVIRONMENT_FILE = "environment.py"
-"""Name of the file that defines an environment, for an environment given as a folder."""
+"""Name of an environment's file if the environment is given as a folder."""
 TIMEOUT_S = 600.0
 """Time limit, in seconds, of the setup and of each test. A suite can set another limit for its tests."""
 _COLLECTED = "__tui_agent_collected__"
@@ -27,7 +27,7 @@ It contains the functions with the decorators `test` and `setup`.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._-]{0,99})*")
 
 EnvFunction: TypeAlias = Callable[[Workspace], Awaitable[object]]
-"""Function that an author decorates as a test or setup. It fails if it raises an exception, as `assert` does."""
+"""Function that an author decorates as a test or setup. The test or setup fails if the function raises an exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def setup(function: EnvFunction) -> Setup:
 
 
 class EvalEnvironment:
-    """The tests of one environment, in the order of its file, and its setup."""
+    """The tests and the setup of one environment. The tests have the order of the environment's file."""
 
     def __init__(self, name: str, tests: Iterable[EnvTest], setup: Setup | None = None) -> None:
         self.name = name
@@ -134,7 +134,8 @@ def load_environment(path: Path) -> EvalEnvironment:
 def run_python_file(path: Path) -> Mapping[str, Any]:
     """Run a user's Python file, and return its global variables.
 
-    Raises `ConfigError` if it fails. `os._exit` in it, now or later, is a failure and does not end this process.
+    Raises `ConfigError` if the file fails. A call of `os._exit` in the file does not end this process, now or later,
+    but counts as a failure.
     """
     guard_file(path)
     try:
@@ -146,7 +147,7 @@ def run_python_file(path: Path) -> Mapping[str, Any]:
 def _collect(function: EnvFunction, item: _Item) -> _Item:
     """Add a test or setup to the list in the file of `function`.
 
-    Unlike the function's name, the list keeps the item if the file defines another function of this name later.
+    The list keeps the item even if the file later defines another function of the same name.
     """
     function.__globals__.setdefault(_COLLECTED, []).append(item)
     return item

@@ -27,7 +27,7 @@ from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 OpenEnvironment: TypeAlias = Callable[[Path], Environment]
-"""Function of a folder that returns the environment in which the folder's commands run."""
+"""Function that returns the environment for the commands of a folder. Its argument is the folder."""
 
 
 @dataclass(frozen=True, slots=True)

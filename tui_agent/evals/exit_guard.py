@@ -14,7 +14,7 @@ _guarded: set[str] = set()
 
 
 def guard_file(path: Path) -> None:
-    """Make `os._exit` raise `SystemExit` if this file, or a function that it calls, uses it in this process."""
+    """Make `os._exit` raise `SystemExit` if the file calls it in this process, directly or through another function."""
     _guarded.add(str(path))
     own_process = os.getpid()
 

@@ -96,13 +96,16 @@ class _Freezer:
         self._answers: list[ModelResponded] = []
         self._events: list[Envelope] = []
         self._edits: dict[int, dict[str, str]] = {}
-        """`dict` of turn → files that the user changed before the turn.
+        """Maps a turn to the files that the user changed before the turn.
 
-        The files are a `dict` of path → commit that contains the changed file.
+        Each value maps a path to the commit that contains the changed file.
         """
         self._removed: dict[int, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}
-        """`dict` of a path that calls changed → the case's file with the final content. "" if the path was deleted."""
+        """Maps a path that calls changed to the case's file with the final content.
+
+        A deleted path is mapped to "".
+        """
 
     @property
     def _payloads(self) -> list[Payload]:

@@ -19,7 +19,7 @@ from tui_agent.protocol.events.turn import QuestionAsked
 from tui_agent.protocol.parts import TextContent
 
 COMPARED_VERBS = frozenset(("read", "list", "find", "search", "edit", "write"))
-"""Verbs of tool calls with results that are compared. These results depend only on the files."""
+"""Verbs of tool calls. The results of these calls are compared, because they depend only on the files."""
 MAX_VALUE_CHARS = 120
 MAX_COMPARED_CHARS = 1_000
 

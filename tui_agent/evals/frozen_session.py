@@ -45,7 +45,7 @@ class RecordedCall(_StoredModel):
     """The result of a call.
 
     `seq` is the number of the call's last event in the session; `files` maps each changed file to its SHA-256, or to
-    None if the file was deleted. `content` is the result for the model; None if it may differ each time.
+    None if the file was deleted. `content` is the result for the model, or None if the result can differ each time.
     """
 
     seq: int

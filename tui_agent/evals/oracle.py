@@ -20,7 +20,7 @@ from tui_agent.protocol.envelope import Envelope
 
 
 class CaseOracle:
-    """The oracle of a case in one cell, whose folder is `folder`.
+    """The oracle of a case in one cell. `folder` is the cell's folder.
 
     Raises `ConfigError` if the case has no oracle, or if the oracle cannot be read.
     """

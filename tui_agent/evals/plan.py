@@ -1,6 +1,6 @@
 """The plan of an evaluation run: its arms and cells, stored in the run's folder so that it can be resumed.
 
-Invariant: a cell is done if and only if its `result.json` exists, which is written atomically after everything else.
+Invariant: a cell is done if and only if its `result.json` exists. This file is written last, and atomically.
 """
 
 import os
@@ -80,13 +80,13 @@ class Plan(_StoredModel):
     """Name of the environment in which the agent's commands run. None for the configured environment."""
     plugin_dirs: tuple[Path, ...] = ()
     evaluate: Literal["end", "commits"] = "end"
-    """Time at which a cell's checks run.
+    """When a cell's checks run.
 
-    `end`: after the agent. `commits`: also on each checkpoint and after each turn.
+    `end`: only after the agent has ended. `commits`: also on each checkpoint and after each turn.
     """
     static_checks: tuple[CheckProgram, ...] = ()
     preemptible: bool = False
-    """True if machines may be taken away at any time. If a cell's machine is lost, the cell gets another attempt."""
+    """True if machines can be taken away at any time. If a cell's machine is lost, the cell gets another attempt."""
 
     @property
     def max_attempts(self) -> int:
@@ -149,7 +149,7 @@ class CellResult(_StoredModel):
     """The first checkpoint that passed everything. Empty if there is none, or if checkpoints were not evaluated."""
     winner_part: int | None = None
     static_checks: dict[str, Findings] = Field(default_factory=dict)
-    """`dict` of a program's name → its findings. Programs that are not installed are left out."""
+    """Maps a program's name to its findings. Programs that are not installed are left out."""
     metrics: dict[str, Any] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

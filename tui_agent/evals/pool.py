@@ -111,7 +111,7 @@ async def _run_with_attempts(
 
 
 def _needs_retry(plan: Plan, result: CellResult) -> bool:
-    """Return True if the model's provider failed, or if a machine that may be taken away was lost."""
+    """Return True if the model's provider failed, or if a preemptible machine was lost."""
     return result.interrupted and (result.instability or plan.preemptible)
 
 

@@ -1,6 +1,7 @@
 """The runner of a plan's cells on a Ray cluster: a worker runs a cell like the local pool, and sends its files back.
 
-Invariant: a cell's folder appears in the run complete, after its session; a lost worker leaves nothing there.
+Invariant: a cell's folder appears in the run only when it is complete and its session is there. A lost worker leaves
+nothing in the run.
 """
 
 import io
@@ -133,7 +134,10 @@ def _run_on_worker(plan_json: str, cell_json: str, case_file: str, files: bytes)
 
 
 def _store(run: RunFolder, cell: Cell, files: bytes) -> None:
-    """Unpack a worker's files into the run, the cell's folder last. Raises `OSError` or `TarError` if that fails."""
+    """Unpack a worker's files into the run, the cell's folder last.
+
+    Raises `OSError` or `TarError` if that fails.
+    """
     with TemporaryDirectory(prefix=".incoming-", dir=run.path) as folder:
         incoming = RunFolder(Path(folder))
         _unpack(files, incoming.path)

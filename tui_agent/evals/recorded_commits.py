@@ -1,4 +1,4 @@
-"""Checks of each checkpoint of a recorded session, offline: which change of files solved which test.
+"""Checks of each checkpoint of a recorded session, offline. They show which change solved which test.
 
 Invariant: the session is only read; checkpoints are checked out into a temporary folder.
 """

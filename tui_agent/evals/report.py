@@ -48,7 +48,7 @@ FIGURES: Final = {
     "memory_updates": "memory updates",
     "first_target_read_part": "first part that reads a target file",
 }
-"""Mapping from a figure of a report to its label. The figures have the same names as in `MetricsView`."""
+"""Maps a figure of a report to its label. The figures have the same names as in `MetricsView`."""
 _WITHOUT_SUM: Final = ("context_peak_tokens", "compression_ratio", "first_target_read_part")
 
 
@@ -84,7 +84,10 @@ class Group(_Part):
 
 
 class FigureValue(_Part):
-    """The value of a figure for one arm, over the `cells` that measured it; `total` is None if a sum has no meaning."""
+    """The value of a figure for one arm. `cells` is the number of cells that measured the figure.
+
+    `total` is None if a sum has no meaning.
+    """
 
     cells: int
     median: float | None = None

@@ -42,8 +42,9 @@ class ArmResults:
     """Number of the arm's cells that have no result."""
 
     def verdicts(self) -> dict[tuple[str, int], bool]:
-        """Return a `dict` of a cell's (case, repetition) → True if the cell passed. Cells whose provider failed are
-        left out.
+        """Return a `dict` that maps a cell's (case, repetition) to True if the cell passed.
+
+        If a cell's provider failed, the cell is left out.
         """
         return {
             (result.case, result.repetition): result.passed

@@ -32,9 +32,9 @@ COMMANDS: Final[dict[CheckProgram, tuple[tuple[str, ...], re.Pattern[str]]]] = {
     ),
     "bandit": (("bandit", "--quiet", "--format", "json"), re.compile(r'^ *+"test_id": ', re.MULTILINE)),
 }
-"""Mapping from a program to (its command, a pattern). The pattern matches each finding in the output once."""
+"""Maps a program to (its command, a pattern). The pattern matches each finding in the output once."""
 EXPECTED_CODES: Final = {"pytest": (0, 1, 2, 5)}
-"""Mapping from a program to the exit codes of a complete run.
+"""Maps a program to the exit codes of a complete run.
 
 The codes are (0, 1) for programs not listed. pytest ends with 5 if it finds no tests.
 """

@@ -166,7 +166,7 @@ def _image_of(folder: Path) -> dict[str, Any]:
 
 
 def _read_dockerfile(file: Path) -> HarborTask:
-    """Return what the Dockerfile does in the local environment. A file that does not exist does nothing."""
+    """Return what the Dockerfile does in the local environment. A missing Dockerfile does nothing."""
     work_dir, copies, skipped = "/app", list[tuple[str, str]](), []
     for instruction, rest in _docker_lines(read_small(file) or ""):
         match instruction:

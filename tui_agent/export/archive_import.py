@@ -1,8 +1,7 @@
 """Import of a session from an archive.
 
-Invariant: the archive is untrusted. Only members whose names have a known form are written, each as a new file in a
-temporary folder and with at most the size that the manifest states. The folder becomes a session only after
-everything was checked.
+Invariant: the archive is untrusted. Only members with names of a known form are written. Each becomes a new file in a
+temporary folder, of at most the size in the manifest. The folder becomes a session only after everything was checked.
 """
 
 import gzip

@@ -57,7 +57,7 @@ class _AtifBuilder:
         self.texts = texts
         self._agents: dict[AgentId, _AgentTrajectory] = {MAIN_AGENT: _AgentTrajectory("tui-agent")}
         self._calls: dict[CallId, dict[str, Any]] = {}
-        """`dict` of the id of a call → the entry that contains the call."""
+        """Maps the id of a call to the entry that contains the call."""
         self._delegates: dict[CallId, AgentId] = {}
         self._extra: dict[str, Any] = {}
 

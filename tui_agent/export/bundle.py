@@ -102,7 +102,10 @@ async def checkout_from_bundle(bundle: Path, commit: str, dest: Path) -> None:
 
 
 def commit_after(records: list[Record], part: int) -> str:
-    """Return the commit with the workspace's files right after a part, on the branch to which the part belongs."""
+    """Return the commit that has the workspace's files right after a part.
+
+    Only commits on the branch of the part count.
+    """
     all_rows = fold(Parts(), records)
     row = next((row for row in all_rows if row.part == part), None)
     if row is None and part != -1:

@@ -28,7 +28,7 @@ FORMATS = {
     "archive": "tar.gz",
     "trajectory": "",
 }
-"""Mapping from the name of an export format to its file ending. A trajectory is a folder."""
+"""Maps the name of an export format to its file ending. A trajectory is a folder."""
 TEXT_FORMATS = frozenset(("markdown", "html", "jsonl", "atif", "otel"))
 """The names of the export formats that can be printed on standard output."""
 

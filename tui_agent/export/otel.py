@@ -43,7 +43,7 @@ class _OtelBuilder:
         self._session = session
         self._trace = Trace()
         self._details: dict[int, dict[str, Any]] = {}
-        """`dict` of the number of an event that opens or ends a span → attributes of that span."""
+        """Maps the number of an event to attributes of the span that begins or ends with the event."""
         self._agent_names: dict[str, str] = {MAIN_AGENT: "default"}
         self._evaluations: list[tuple[Envelope, dict[str, Any]]] = []
         self._last_time = 0.0

@@ -38,9 +38,9 @@ class RedactedLog:
         )
         self._blobs: BlobStore = open_blobs(folder)
         self._changed: dict[str, bytes] = {}
-        """`dict` of the old name of a redacted blob → its new content."""
+        """Maps the old name of a redacted blob to the blob's new content."""
         self._names = dict(renamed or {})
-        """`dict` of the old name of a redacted blob or checkpoint → its new name."""
+        """Maps the old name of a redacted blob or checkpoint to the new name."""
 
     def lines(self) -> Iterator[bytes]:
         """Yield the redacted lines of the log, each with its newline."""

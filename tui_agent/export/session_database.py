@@ -109,8 +109,9 @@ class SessionDatabase:
     ) -> list[SessionVersionError]:
         """Bring the database up to date, reading only sessions whose logs changed.
 
-        Return an error for each session that another version wrote and that is therefore left out. `progress` is called with the number of sessions read so far and the number of all to read. Raises `StoreFull`
-        or `StoreUnusable` if the database cannot be written or opened, `DatabaseBusy` if another program uses it.
+        Sessions that another version wrote are left out; return an error for each of them. `progress` is called with
+        the number of sessions read so far and the number to read in all. Raises `StoreFull` or `StoreUnusable` if the
+        database cannot be written or opened, `DatabaseBusy` if another program uses it.
         """
         stale, removed = self._compare(states)
         refused: list[SessionVersionError] = []

@@ -134,9 +134,9 @@ class _Tables:
 
 
 def read_session_rows(folder: Path) -> Rows:
-    """Return a `dict` of table name → rows of one session.
+    """Return a `dict` that maps a table's name to the rows of one session.
 
-    Raises `SessionNotFound` or `OSError` if its log is missing or unreadable.
+    Raises `SessionNotFound` or `OSError` if the session's log is missing or unreadable.
     """
     tables, last_seq = _Tables(folder.name), -1
     for record in _own_records(folder):

@@ -38,16 +38,19 @@ class UserSettings(Entry):
 
 
 class Limits(Entry):
-    """Limits of a simulation: the number of the user's actions, and of attempts for each of the user's answers."""
+    """Limits of a simulation.
+
+    `max_turns`: the user's actions. `max_format_errors`: attempts for each of the user's answers.
+    """
 
     max_turns: int = Field(100, ge=1)
     max_format_errors: int = Field(3, ge=1)
 
 
 class OrchestratorSettings(Entry):
-    """Settings of the orchestrator, which decides when the user thinks of which part of the task.
+    """Settings of the orchestrator, which decides when the user thinks of each part of the task.
 
-    `perception_tokens`: maximum tokens of prose that the user reads of an answer. `pace`: number of the user's actions
+    `perception_tokens`: maximum tokens of prose that the user reads in one answer. `pace`: number of the user's actions
     for each node of the task tree. Only the orchestrator `default` uses the last three templates.
     """
 
@@ -105,10 +108,10 @@ def load_orchestrated(path: Path | None = None) -> OrchestratedSettings:
 
 
 def load_profiles(extra: Path | None, config_dir: Path) -> dict[str, str]:
-    """Return a `dict` of profile name → description of a user: bundled ones, those in `config_dir` and those in
-    `extra`.
+    """Return a `dict` that maps a profile's name to the description of a user.
 
-    If several sources have a name, the last one counts.
+    The profiles are the bundled ones, those in `config_dir` and those in `extra`. If several sources define the same
+    name, the last of these sources counts.
     """
     profiles = dict(read_yaml(bundled_file(PROFILES_FILE), dict[str, str]))
     own = config_dir / PROFILES_FILE

@@ -71,7 +71,7 @@ def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]
 
 
 class TreeOrchestrator(Orchestrator):
-    """An orchestrator with a task tree: the user knows the root first, and may end after thinking of every leaf."""
+    """An orchestrator with a task tree: the user knows the root first, and can end after thinking of every leaf."""
 
     def __init__(self, task: str, tree: TaskNode, settings: OrchestratorSettings) -> None:
         super().__init__(task)

@@ -44,6 +44,6 @@ def shorten_prose(prose: str, max_tokens: int, count_tokens: Callable[[str], int
 
 
 def join_code(prose: str, blocks: list[str]) -> str:
-    """Return the prose, followed by the code blocks to which its marks refer."""
+    """Return the prose, followed by the code blocks. Marks in the prose refer to the blocks."""
     marked = [f"[CODE BLOCK {index}]:\n{block}" for index, block in enumerate(blocks)]
     return "\n\n".join([prose, ON_SCREEN, *marked]) if blocks else prose

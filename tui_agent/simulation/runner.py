@@ -57,7 +57,7 @@ _ENDS: dict[str, TrajectoryEnd] = {
     "orchestrator_error": "agent_error",
     "env_error": "env_error",
 }
-"""Mapping from the reason why a run failed to the reason that the session records.
+"""Maps the reason why a run failed to the reason that the session records.
 
 Other reasons are recorded as `unsolved`.
 """

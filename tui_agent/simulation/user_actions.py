@@ -47,7 +47,7 @@ def parse_action(answer: str) -> UserAction:
 
 
 def _block_end(lines: list[str]) -> int:
-    """Return the index of the line that closes the block that the first line opens. Blocks may be nested."""
+    """Return the index of the last line of the block that begins in the first line. Blocks can be nested."""
     depth = 0
     for index, line in enumerate(lines):
         mark = line.strip()
@@ -83,7 +83,7 @@ def _split_at_tag(text: str, tag: str) -> tuple[str, str]:
 
 
 def decision_options(request: PermissionRequested) -> list[str]:
-    """Return the words with which a permission request can be answered."""
+    """Return the possible answers to a permission request."""
     session = request.choice_for("session")
     return ["yes", *(["yes, this session"] if session is not None and session.offered else []), "no"]
 

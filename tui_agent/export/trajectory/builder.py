@@ -1,6 +1,6 @@
 """The builder of a trajectory's records from the events of a session, one event at a time.
 
-Invariant: every text is redacted and complete. A record changes only by a checkpoint or test result that belongs to it,
+Invariant: every text is redacted and complete. A record changes only if its checkpoint or a test result arrives later,
 or if its branch is abandoned.
 """
 
@@ -67,13 +67,13 @@ class TraceBuilder:
         self.verbs: dict[CallId, str] = {}
         self.prompt: str | None = None
         self.turns: list[int] = []
-        """For each turn, the `seq` of its start."""
+        """The `seq` of the first event of each turn."""
         self.end_reason: str | None = None
         self.changes: list[ExportedChange] = []
         """File changes since the newest checkpoint."""
         self.commit: str | None = None
         self.tests: dict[CallId, list[EnvoiCall]] = {}
-        """`dict` of the id of a call without a result → the call's test runs so far."""
+        """Maps the id of a call without a result to the call's test runs so far."""
         self.latest_tests: dict[str, EnvoiCall] = {}
 
     def __len__(self) -> int:

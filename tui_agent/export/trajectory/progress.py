@@ -29,8 +29,8 @@ circle { fill: var(--line); }
 class ProgressPoint:
     """Test counts after a part that ran tests, summed over the newest run of each test command so far.
 
-    `command` is the newest test command; `commands` counts the test commands so far; `solved` counts those whose newest run
-    passed.
+    `command` is the newest test command; `commands` counts the test commands so far. `solved` counts the test
+    commands that passed in their newest run.
     """
 
     part: int

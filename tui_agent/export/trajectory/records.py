@@ -78,7 +78,7 @@ class SessionEnd(FrozenModel):
 class PartRecord(FrozenModel):
     """One part: a text, a reasoning, a tool call (`tool_use`), its result, or a patch of another agent program.
 
-    `session_id` is the session that recorded the part; for a part that a fork inherited, it is the fork's parent.
+    `session_id` is the session that recorded the part. If a fork inherited the part, this is the fork's parent.
     `agent_id` is `main` or the id of a delegate. `item_type` is the verb of a call (`edit`, `run`); for other parts it
     is `message`, `reasoning` or `patch`. `content` is the full text; for the result of a call, it is the text that the
     model got. `tool_output` is the tool's own JSON, and `tool_error` is the text of a failed call. The first part of an

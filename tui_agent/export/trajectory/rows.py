@@ -33,7 +33,7 @@ RUN_COLUMNS: Final = {
     "sandbox_id": "VARCHAR",
     "sandbox_provider": "VARCHAR",
 }
-"""Mapping from a column that is equal in all rows to its type."""
+"""Types of the columns that are equal in all rows, by the column's name."""
 
 PART_COLUMNS: Final = {
     "session_id": "VARCHAR",
@@ -73,7 +73,7 @@ PART_COLUMNS: Final = {
     "cost_usd": "DOUBLE",
     "abandoned": "BOOLEAN",
 }
-"""Mapping from a column that each part has to its type."""
+"""Types of the columns with a part's own values, by the column's name."""
 
 _RUN_JSON: Final = frozenset(("task_params", "run_metadata", "suites", "artifacts"))
 _PART_JSON: Final = frozenset(

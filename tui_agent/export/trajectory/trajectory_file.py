@@ -32,7 +32,7 @@ from tui_agent.store.redaction.redactor import Redactor
 TRACE: Final = "trace.parquet"
 BUNDLE: Final = "repo.bundle"
 UNSETTLED_PARTS: Final = 256
-"""Number of newest parts that stay in memory. A checkpoint or a test may still change them."""
+"""Number of newest parts that stay in memory. A checkpoint or a test can still change them."""
 LEFT_BEHIND_S: Final = 3600.0
 """Minimum age in seconds of a temporary folder that was probably left behind by a program that was killed."""
 
@@ -144,11 +144,11 @@ def read_session_trace(session: Path, redactor: Redactor, **run_fields: Any) -> 
 
 
 def update_trajectory(session: Path, dest: Path, redactor: Redactor, **run_fields: Any) -> str:
-    """Bring `trace.parquet` in `dest` up to the end of the session's log; change the run's fields if any are given.
+    """Bring `trace.parquet` in `dest` up to the end of the session's log.
 
-    Other fields of the run that the log does not have stay as they are in the file. Return a sentence if the file was
-    damaged, else an empty string. Raises `SessionNotFound`, `UsageError` if there are no parts, and `StoreFull` if the
-    file cannot be written.
+    `run_fields` are fields of the run that the log does not have. Fields that are not given keep their values in the
+    file. Return a sentence if the file was damaged, else an empty string. Raises `SessionNotFound`, `UsageError` if
+    there are no parts, and `StoreFull` if the file cannot be written.
     """
     path, note = dest / TRACE, ""
     remove_left_behind(dest)
