@@ -1,7 +1,7 @@
-"""Actions of an agent and the observations (results) that follow, built from the log; and actions as tool calls.
+"""Actions of an agent and their observations (results), built from the log. Actions can be converted to tool calls.
 
-Invariant: `action_from_dict(action.to_dict()) == action`, and likewise for observations. `to_dict` has a readable
-`message` for people and programs; `to_memory` is for a model. Entries are in the log's order.
+Invariant: `action_from_dict(action.to_dict()) == action`, and the same holds for observations. `to_dict` includes a
+readable `message`. `to_memory` returns JSON for a model. Entries are in the log's order.
 """
 
 from collections.abc import Iterable, Sequence
@@ -90,7 +90,7 @@ class IPythonRunCell(ActionBase):
 
 
 class FileRead(ActionBase):
-    """Read a file from line `offset` on. With `limit=None`, as many lines as fit are read."""
+    """Read a file from line `offset` on. `limit=None` reads as many lines as fit."""
 
     action: Literal["read"] = "read"
     path: str
@@ -299,12 +299,12 @@ def _observation_adapter() -> TypeAdapter[AnyObservation]:
 
 
 def action_from_dict(data: JsonMap) -> AnyAction:
-    """Return the action from which `to_dict` made `data`. Raises `pydantic.ValidationError` for any other data."""
+    """Create an action from the output of its `to_dict`. Raises `pydantic.ValidationError` for any other data."""
     return _action_adapter().validate_python(_flatten(data, "args", "action"))
 
 
 def observation_from_dict(data: JsonMap) -> AnyObservation:
-    """Return the observation from which `to_dict` made `data`. Raises `pydantic.ValidationError` for any other data."""
+    """Create an observation from the output of its `to_dict`. Raises `pydantic.ValidationError` for any other data."""
     return _observation_adapter().validate_python(_flatten(data, "extras", "observation", "content"))
 
 
@@ -332,8 +332,7 @@ class ActionHistory:
     def __init__(self) -> None:
         self.entries: list[HistoryEntry] = []
         self.calls: dict[CallId, tuple[int, ToolCalled]] = {}
-        """`dict` of the id of a call without a result → (index of the call's entry in the history, event of the call).
-        """
+        """Maps the id of each call without a result to (index of the call's history entry, event of the call)."""
         self.todo: dict[AgentId, dict[str, TodoItem]] = {}
 
     def add(self, ev: Envelope, item: AnyAction | AnyObservation, answers: int | None = None) -> None:
@@ -361,7 +360,7 @@ def list_history(records: Iterable[Record], first: int = 0, last: int | None = N
 def build_tool_calls(
     requested: Sequence[AnyAction], todo: Sequence[TodoItem] = ()
 ) -> tuple[ToolCallPart, ...]:
-    """Return the calls that carry out actions. The engine adds the ids. `todo` is the current todo list.
+    """Convert actions to tool calls, without call ids. `todo` is the current todo list.
 
     Messages and actions that end the task are left out, because they are not calls.
     """

@@ -57,7 +57,7 @@ def fold(projection: Projection[ViewT], records: Iterable[Record]) -> ViewT:
 
 T = TypeVar("T")
 Copies = dict[int, Any]
-"""`dict` of the `id()` of an original object → its copy."""
+"""Maps the `id()` of each original object to its copy."""
 
 _PLAIN = (str, int, float, bool, bytes, type(None), tuple, frozenset, Enum, BaseModel)
 _immutable_classes: dict[type, bool] = {}

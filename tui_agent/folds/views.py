@@ -64,7 +64,7 @@ HANDLED_EVENTS: Final[dict[ViewName, tuple[type[Payload], ...]]] = {
     "jobs": jobs.TAKES,
     "ledger": ledger.TAKES,
 }
-"""Mapping from a fold that needs only few classes of events to these classes. Such a fold gets no other events."""
+"""Maps a fold that handles only a few classes of events to these classes. Such a fold gets no other events."""
 
 _USER_EVENTS: Final = (UserMessageReceived, UserSteered, UserShellStarted)
 _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
@@ -140,10 +140,11 @@ class Views:
         """The newest preview of a revert, which lists the files that the revert would change. None if there is none."""
         self.plugins: dict[str, PluginLoaded | PluginFailed] = {}
         self.faults: dict[tuple[str, str], FoldFault] = {}
-        """`dict` of (name of a fold, kind of event) → the first error of that fold in an event of this kind."""
+        """Maps (name of a fold, kind of event) to the fold's first error in an event of this kind."""
         self.prompts: list[tuple[int, str]] = []
-        """The user's messages and `!` commands that are not in the prompt's history yet, each with the number of its
-        event.
+        """The user's messages and `!` commands that are not in the prompt's history yet.
+
+        Each is stored with the number of its event.
         """
         self.seq = -1
         self.last_kind = ""
@@ -215,7 +216,7 @@ class Views:
         return views
 
     def _replay_old(self, record: Record) -> None:
-        """Apply a record that is older than the snapshot to the folds that are not restored from it."""
+        """Apply a record from before the snapshot to the folds that the snapshot does not restore."""
         self.last_event_time = record.time
         if not isinstance(record, Envelope):
             self.transcript.count_unknown(record)
@@ -241,7 +242,7 @@ class Views:
             self._store_event(record.seq, payload)
 
     def end_open_work(self) -> None:
-        """Show work that was open when the engine stopped as ended.
+        """Show unfinished work as ended after the engine stopped.
 
         Nothing is recorded, because the next run does that.
         """

@@ -54,7 +54,10 @@ def net_file_changes(
 def compare_contents(
     file: ChangedFile | PathChange, text: Callable[[str], bytes | None], clean: Callable[[str], str] = str
 ) -> NetFileChange:
-    """Return the net change of a file. If its contents cannot be compared, return the sums of its changes."""
+    """Return the net change of a file.
+
+    If the contents of the file cannot be compared, the line counts of all changes are added up.
+    """
     diff, note = diff_contents(file, text, clean)
     counts, hunks = (file, "") if diff is None else (diff, diff.text)
     digests = file.disk_sha256_before, file.disk_sha256_after
@@ -62,11 +65,11 @@ def compare_contents(
 
 
 class LineCounter:
-    """Counts the lines that a file gained and lost from its first to its newest content, as `/diff` does.
+    """Counts the lines that a file gained and lost between its first and its newest content, as `/diff` does.
 
-    If a file changed only once, the counts of that change are returned. Otherwise its first and newest content are
-    compared; the result for each pair of contents is cached. If a content is not stored, the sums of the changes are
-    used. `text` returns the stored content with a given SHA-256.
+    If a file changed only once, the counts of that change are returned. Otherwise the first and the newest content are
+    compared. The result is cached. If a content is not stored, the counts of all changes are added up. `text` returns
+    the stored content with a given SHA-256.
     """
 
     def __init__(self, text: Callable[[str], bytes | None]) -> None:

@@ -1,7 +1,7 @@
 """One side of a comparison of branches: the figures of a branch since the fork point, and the branch's timeline.
 
 Invariant: the functions are pure, except that `Branch.text` reads contents. All figures begin at the fork point. Times
-include only the time in which the agent works. The last beat (event on the timeline) has the figures of the whole side.
+only count the agent's working time. The last beat (event on the timeline) has the figures of the whole side.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -183,7 +183,7 @@ def _time_events(
 def _stops_work(payload: Payload) -> bool:
     """Return True if this event proves that no agent was working before it.
 
-    This also holds if no end of a turn is recorded.
+    For example, a new run shows that earlier work has ended, even if no end of a turn was recorded.
     """
     return isinstance(payload, RunStarted | RunResumed | RunFinished | SessionForked | SessionHeadMoved)
 
@@ -223,10 +223,11 @@ class Outcome:
 class Side:
     """One side of a comparison of branches. All figures cover the events after the fork point.
 
-    `cost_usd` is None if no price is known. `changed` are the settings and texts that the fork changed; `change_text`
-    describes those changes that no other field shows. `asked_count` counts calls and questions about which the user was
-    asked; `denied_count` counts all denied calls, `user_denied_count` those that the user denied. `added` and `removed` are the line counts of `files`. `failures` are
-    the tests that fail at the end. `last_seq` is the branch's newest event.
+    `cost_usd` is None if no price is known. `changed` lists the settings and texts that the fork changed. `change_text`
+    describes only the changes that no other field shows. `asked_count` counts the calls and questions that the user was
+    asked about. `denied_count` counts all denied calls; `user_denied_count` counts those that the user denied. `added`
+    and `removed` are the line counts of `files`. `failures` are the tests that fail at the end. `last_seq` is the
+    branch's newest event.
     """
 
     session: str

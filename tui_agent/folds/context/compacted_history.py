@@ -1,8 +1,8 @@
 """Messages that compaction removed from a history and that can be restored, and pinned messages.
 
 Invariant: `originals` yields the whole history in order, even after compactions, reductions and undos. The newest
-`MAX_FULL_MESSAGES` removed messages are stored in full. Of older messages, only the user's messages, pins, the current
-plan and the newest tests are stored, so that a session of weeks stays small. The log has everything.
+`MAX_FULL_MESSAGES` removed messages are stored in full. From older layers, only the user's messages, pins, the current
+plan and the newest tests are kept. A session of several weeks therefore stays small. The log has everything.
 """
 
 import json
@@ -26,14 +26,17 @@ from tui_agent.protocol.parts import Content, TextContent, TextPart, ToolCallPar
 MAX_FULL_MESSAGES = 400
 """Maximum number of messages that are stored in full after a summary has replaced them."""
 FIRST_USER_MESSAGES, NEWEST_USER_MESSAGES = 20, 200
-"""Maximum numbers of the user's older messages that are stored: of the first ones (with the task), of the newest ones.
+"""Limits for the user's older messages.
+
+The first limit applies to the earliest messages, which contain the task. The second limit applies to the newest
+messages.
 """
 RETAINED_TOOLS: Final = ("present_plan", "run_tests")
-"""Tools whose newest call is always stored. For `present_plan`, this is the newest call that the user approved."""
+"""The newest call of each of these tools is always stored. For `present_plan`, it is the newest approved call."""
 QUOTED_CHARS: Final = 4_000
-"""Maximum characters of arguments that are quoted when a call is restored."""
+"""Maximum length of the quoted arguments of a restored call, in characters."""
 FIRST_LINE_CHARS: Final = 120
-"""Maximum characters of the line to which a result is reduced: the first line of the result."""
+"""Maximum length of the first line that a reduced result keeps, in characters."""
 _ORIGINS: Final[dict[MessageOrigin, str]] = {
     "prompt": "a message of the user",
     "mentions": "files mentioned by the user",
@@ -65,13 +68,13 @@ class RemovedMessages:
 
     The methods take the current messages of the history and return its new messages.
 
-    `reduced`: the full results of tool calls that one line now replaces.
+    `reduced`: the full results of tool calls that were reduced to one line.
 
     `pinned`: the event numbers of pinned messages.
 
     `user_seqs`: the event numbers of the user's own messages. `steered_seqs`: those that arrived during a turn.
 
-    `restored`: for each restored message, the number of the event that quotes it.
+    `restored`: maps the event of each restored message to the event that quotes the message.
     """
 
     layers: list[Layer] = field(default_factory=list)
@@ -112,7 +115,7 @@ class RemovedMessages:
         )
 
     def starts_turn(self, message: Message) -> bool:
-        """Return True for a message of the user that started a turn, not one that arrived during a turn."""
+        """Return True if a message of the user started a turn, and False if it arrived during a turn."""
         return self.is_user_text(message) and message.seq not in self.steered_seqs
 
     @property
@@ -174,8 +177,8 @@ class RemovedMessages:
     ) -> tuple[list[Message], list[UserMessage]]:
         """Restore the messages of the events `seqs`. `seq` is the event that restores them.
 
-        Returns two values: the history, in which reduced results are in full again, and quotations of the summarised messages. The
-        caller must append the quotations to the history.
+        Returns the history, with reduced results in full again, and a list of quotations of the summarised messages.
+        The caller must append the quotations to the history.
         """
         present_seqs = {message.seq for message in history}
         unreduced = [self._unreduce(message) if message.seq in seqs else message for message in history]
@@ -288,7 +291,7 @@ def _without_open_calls(message: Message, results: Collection[CallId]) -> Messag
 
 
 def quote_message(message: Message, seq: int, calls: Mapping[CallId, ToolCallPart]) -> UserMessage:
-    """Return a message as a quotation by the user, which is valid anywhere in a history.
+    """Return a user message that quotes `message`. It is valid anywhere in a history.
 
     The quotation of a result includes the call.
     """

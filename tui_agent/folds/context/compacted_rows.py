@@ -62,7 +62,7 @@ class MessageRow:
 
 @dataclass(frozen=True, slots=True)
 class CompactedView:
-    """The messages of a history that are not in the context in their original form, in order.
+    """The messages of a history that the context lacks or contains only in a changed form, in order.
 
     `compaction` is the event of the newest compaction that can be undone.
     """
@@ -105,7 +105,7 @@ class CountedTokens:
 
 
 class CallNames:
-    """Collects from events the name of each call as the transcript shows it, e.g. `read src/app.py`."""
+    """Collects the names of calls from events. The transcript shows the same names, e.g. `read src/app.py`."""
 
     def __init__(self) -> None:
         self._names: dict[CallId, str] = {}
@@ -125,12 +125,12 @@ class CallNames:
 
 
 class TurnNumbers:
-    """Collects from events the number of each turn, as the chat shows it, and the event with which it begins."""
+    """Collects the number and the first event of each turn from events. The chat shows the same numbers."""
 
     def __init__(self) -> None:
         self._first_seqs, self._turns = [-1], [1]
         self._message_seq: int | None = None
-        """The seq of the user's message whose turn has not started yet. None if there is no such message."""
+        """The seq of the user's message that has not started its turn yet. None if there is no such message."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:

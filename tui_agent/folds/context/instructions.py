@@ -24,8 +24,8 @@ _JOINED = (
 class AgentInstructions:
     """The instructions of one agent.
 
-    `files` are in order of application, the outermost folder first. `joined` has the path of each file that was added
-    later, with the event of the file's message. `notes` describe files that were left out.
+    `files` are in order of application, the outermost folder first. `joined` maps the path of each file that was added
+    later to the event of its message. `notes` describe files that were left out.
     """
 
     files: tuple[InstructionFile, ...] = ()

@@ -64,7 +64,7 @@ class LedgerMessage:
 
 @dataclass(frozen=True, slots=True)
 class LedgerSum:
-    """The total of all messages of one tool, or about one file."""
+    """The total of all messages from one tool or about one file."""
 
     name: str
     count: int
@@ -139,9 +139,9 @@ _CACHE_MISS = "nothing in the provider's cache"
 """Reason for a cache miss if the request starts like the previous one. The cache entry probably expired."""
 _PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
 _EXPECTED_CACHE_SHARE = 0.8
-"""Minimum fraction of the unchanged tokens that the cache must provide in a cache hit."""
+"""Minimum fraction of the unchanged tokens that a full cache hit reads from the cache."""
 _CACHE_BLOCK_TOKENS = 1_024
-"""Number of unchanged tokens that the cache need not provide in a cache hit.
+"""Number of unchanged tokens that a full cache hit can miss.
 
 A cache stores whole blocks of this size.
 """
@@ -155,16 +155,16 @@ class Ledger:
 
     def __init__(self) -> None:
         self._new_sources: dict[int, _Source] = {}
-        """`dict` of the seq of a message that no request has contained yet → the message's source."""
+        """Maps the seq of each message that no request has contained yet to the message's source."""
         self._calls: dict[CallId, _Source] = {}
         self._present: dict[int, tuple[_Source, int]] = {}
         self._removed: dict[int, tuple[_Source, int]] = {}
-        """Messages that the newest summary has replaced: `dict` of seq → (source, size)."""
+        """Messages that the newest summary has replaced. Maps each seq to (source, size)."""
         self._ratio = 1.0
         self._requests: dict[RequestId, LedgerRequest] = {}
         self._previous: ContextPacked | None = None
         self._changes: dict[str, None] = {}
-        """Changes of the history since the newest request, such as "turns summarised". The values are not used."""
+        """Changes of the history since the newest request, such as "turns summarised". Only the keys are used."""
         self._model = ("", "")
         self._previous_tokens = 0
         """Number of tokens of the newest request, as counted by the provider."""
@@ -318,7 +318,10 @@ def _ledger_view(messages: Iterable[LedgerMessage], requests: tuple[LedgerReques
 
 
 def _section_change(old: LedgerRequest, new: LedgerRequest, name: SectionName) -> int:
-    """Return the growth of a section in tokens, computed with the tokens per character of the larger version."""
+    """Return the growth of a section in tokens.
+
+    The growth in characters is converted to tokens with the ratio of the larger version.
+    """
     change = new.chars.get(name, 0) - old.chars.get(name, 0)
     larger = new if change > 0 else old
     chars = larger.chars.get(name, 0)

@@ -24,10 +24,10 @@ TITLES: Final = {
 """Titles of the blocks of the memory, in order."""
 
 MAX_ITEMS: Final = {"explored_files": 30, "relevant_symbols": 24, "verified_facts": 12, "open_questions": 8}
-"""Mapping from the name of a growing block to its maximum number of items. The oldest items are dropped."""
+"""Maps the name of each growing block to its maximum number of items. The oldest items are dropped."""
 MAX_CHANGED_FILES: Final = 200
 DIGEST_CHARS: Final = 12
-"""Number of characters that are stored of a digest.
+"""Length of a stored digest, in characters.
 
 The digest identifies the content of a file before its first change.
 """
@@ -126,7 +126,10 @@ def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
 
 
 def _limit_items(items: Sequence[str], most: int | None) -> Sequence[str]:
-    """Return the newest `most` items (None: all). Facts that are marked as outdated are dropped first."""
+    """Return the newest `most` items. Facts that are marked as outdated are dropped first.
+
+    If `most` is None, all items are returned.
+    """
     if most is None or len(items) <= most:
         return items
     outdated = [item for item in items if strip_change_note(item) != item][: len(items) - most]

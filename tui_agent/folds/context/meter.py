@@ -35,9 +35,9 @@ SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = 0.40, 0.80, 0.85
 
 
 ASSUMED_WINDOW = 128_000
-"""Window, in tokens, that is assumed for a model whose window is unknown.
+"""Assumed window of a model with an unknown window, in tokens.
 
-Without an assumed window, no limit would apply to such a model.
+Without it, no limit would apply to such a model.
 """
 
 
@@ -66,10 +66,11 @@ class MeterSection:
 class ContextMeterView:
     """The fill level of the context: `used` tokens of `window` tokens.
 
-    `used` and `sections` include the newest answer. `window` is 0 before there is a model; `assumed` is True if the
+    `used` and `sections` include the newest answer. `window` is 0 before there is a model. `assumed` is True if the
     model's own window is unknown. `estimated` is True until the provider's own figure arrives. `next_cost_usd` is the
-    expected cost of the next turn's first request. `cache_breaks` counts the requests whose beginning changed, so that
-    the provider's cache was useless. `cache_break` names the sections that changed in the newest of these requests.
+    expected cost of the next turn's first request. `cache_breaks` counts the requests with a changed beginning, for
+    which the provider's cache was useless. `cache_break` names the sections that changed in the newest of these
+    requests.
     """
 
     used: int = 0
@@ -130,10 +131,10 @@ _SECTIONS_WITHOUT_MESSAGES = STABLE_SECTIONS | {SECTION_LABELS["working_memory"]
 
 
 def compaction_threshold(window: int, answer: int, share: float = COMPACT_FRACTION) -> float:
-    """Return the number of tokens from which old turns are summarised.
+    """Return the number of tokens at which old turns are summarised.
 
-    This is `share` of the window. It is less if an answer of `answer` tokens needs the space, but at least half of the
-    window.
+    This is `share` of the window, or less to leave space for an answer of `answer` tokens. The space for the answer is
+    at most half of the window.
     """
     return min(share * window, max(window - answer, window / 2))
 
@@ -185,9 +186,9 @@ class MeterState:
     previous_tokens: int = 0
     window_inferred: bool = False
     stable: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Mapping from the name of a stable section to its (characters, tokens).
+    """Maps the name of each stable section to its (characters, tokens).
 
-    They are from the first counted request with the section's current text.
+    They come from the first counted request with the section's current text.
     """
 
 
@@ -303,9 +304,9 @@ class ContextMeter:
             state.sections = _fit_sections(state.sections, used, state.stable)
 
     def _keep_stable_sections(self) -> None:
-        """Store the token counts of those stable sections whose text has changed.
+        """Store the token counts of the stable sections with changed text.
 
-        The counts of later requests do not change a stored count.
+        Later requests do not change a stored count.
         """
         state, packed = self._state, self._state.manifest
         sections = packed.sections if packed is not None else ()
@@ -376,8 +377,9 @@ class ContextMeter:
         )
 
     def _cached_share(self) -> float:
-        """Return the share of the previous request's tokens that the provider read from its cache for the newest
-        request.
+        """Return the cached share of the previous request's tokens.
+
+        The provider read these tokens from its cache for the newest request.
         """
         usage = self._state.usage
         common = min(self._state.previous_tokens or usage.input_tokens, usage.input_tokens)

@@ -67,10 +67,10 @@ MAP_BEGINS, MAP_ENDS = "<repo_map>", "</repo_map>"
 class History:
     """The complete state of a history of messages, for the handlers of events and for a snapshot.
 
-    `late` messages wait at the end for the next request. `task` is the index of a delegate's task until the message
-    that starts the delegate's turn replaces it. `answers` counts all answers, including summarised ones. `opening` is
-    the first text of the conversation: the user's message or a delegate's task. `removed` are the messages that can be
-    restored.
+    `late` messages wait at the end for the next request. `task` is the index of a delegate's task. The message that
+    starts the delegate's turn replaces the task, and `task` is then None. `answers` counts all answers, including
+    summarised ones. `opening` is the first text of the conversation: the user's message or a delegate's task. `removed`
+    are the messages that can be restored.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -91,7 +91,7 @@ class History:
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:
-        """Append a note before the waiting messages, or after them while calls have no result yet."""
+        """Append a note before the waiting messages. While calls have no result yet, append it after them."""
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
     def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
@@ -191,7 +191,7 @@ def _message_content(text: LongText, attachments: tuple[ImageContent, ...]) -> t
 def _mention_messages(mentions: tuple[Mention, ...], seq: int) -> list[UserMessage]:
     """Return the contents of mentions as a separate message.
 
-    This message may be shortened, but the user's own text may not.
+    This message can be shortened; the user's own text must not be.
     """
     pieces: list[Content] = []
     for mention in mentions:

@@ -30,7 +30,7 @@ class Calibration:
     def __init__(self, ratios: Mapping[str, float] | None = None) -> None:
         self.ratios: dict[str, float] = dict(ratios or {})
         self._counted: dict[RequestId, tuple[str, int]] = {}
-        """`dict` of the id of a request without an answer → (name of the tokenizer, its token count)."""
+        """Maps the id of each request without an answer to (name of the tokenizer, the tokenizer's token count)."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:
@@ -58,7 +58,7 @@ class Calibration:
         return True
 
     def ratio(self, model: str, tokenizer: str) -> float:
-        """Return the factor from a token count by `tokenizer` to the provider's count for this model."""
+        """Return the factor that converts a count by `tokenizer` to the provider's count for this model."""
         others = self.ratios.get(_key(model, tokenizer, False), 1.0)
         return self.ratios.get(_key(model, tokenizer, True), others)
 

@@ -1,7 +1,7 @@
-"""Summaries of a session's turns, and a short text of all summaries with which a new session starts.
+"""Summaries of a session's turns, and a short text with all summaries. A new session can start with this text.
 
 Invariant: the summaries are built from recorded text, without a model. The text has at most `MAX_CHARS` characters and
-fits in one line of a log. No turn is longer than its detail level allows.
+fits in one line of a log. No turn's summary is longer than its detail level allows.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,15 +22,15 @@ from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_CHARS: Final = 6_000
 MAX_BYTES: Final = 7_600
-"""Maximum UTF-8 bytes of the text that contains all summaries. A longer text would be stored in a blob."""
+"""Maximum size of the text with all summaries, in bytes of UTF-8. A longer text would be stored in a blob."""
 MAX_CARRIED_CHARS: Final = 900
-"""Maximum characters of the summary of an earlier session with which this session started."""
+"""Maximum length of the summary of an earlier session, in characters."""
 _MAX_TEXT_CHARS = 1_200
 _DONE = ("completed", "verified", "abandoned")
 
 
 class DetailLevel(NamedTuple):
-    """Maximum characters of each part of a turn's summary; 0 leaves the part out."""
+    """Maximum length of each part of a turn's summary, in characters. 0 leaves the part out."""
 
     asked: int
     done: int
@@ -45,7 +45,7 @@ OLD_DETAIL: Final = DetailLevel(asked=120, done=0, changed=0, tests=0, errors=0)
 RECENT_TURNS: Final = 5
 MAX_OPEN_TASK_CHARS: Final = 600
 _HEAD_CHARS = 200
-"""Number of characters reserved for the first line of a turn's summary."""
+"""Length reserved for the first line of a turn's summary, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,8 @@ class TurnSummary:
 class TurnSummariesView:
     """The summaries of a session's turns, in the order in which the turns ran.
 
-    `open_tasks` are the unfinished todo items. `earlier_summary` is the summary with which the session started.
+    `open_tasks` are the unfinished todo items. `earlier_summary` is the summary of the earlier session that this
+    session continues.
     """
 
     turns: tuple[TurnSummary, ...] = ()
@@ -122,7 +123,7 @@ class TurnSummaries:
     def __init__(self) -> None:
         self._turns: list[_Turn] = []
         self._waiting: list[str] = []
-        """Messages of the user for which no turn has started yet."""
+        """The user's messages that have not started a turn yet."""
         self._todo: tuple[TodoItem, ...] = ()
         self._title = ""
         self._carried: LongText = ""

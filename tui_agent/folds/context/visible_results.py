@@ -27,9 +27,9 @@ TAKES: tuple[type[Payload], ...] = (
 
 
 _ResultChange: TypeAlias = tuple[int, AgentId, Payload | None]
-"""The (seq, agent, payload) of an event that may change which results are visible.
+"""The (seq, agent, payload) of an event that can change which results are visible.
 
-For the event of a result, the payload is None: it may be large.
+If the event is a result, the payload is None, because it can be large.
 """
 
 
@@ -37,9 +37,9 @@ For the event of a result, the payload is None: it may be large.
 class _VisibleResults:
     """The tool results that models get, as of one event.
 
-    `hot` maps the event of each result that models get in full to the result's agent. `cold` maps the event of each
-    other result to the event that replaced it, True if it was reduced to one line, and the result's agent. `summaries`
-    are the main agent's valid summaries with their lengths.
+    All keys are the events of results. `hot` contains the results that models get in full, with the agent of each
+    result. `cold` contains all other results as (event that replaced the result, True if it was reduced to one line,
+    agent). `summaries` are the main agent's valid summaries with their lengths.
     """
 
     hot: dict[int, AgentId] = field(default_factory=dict)
@@ -70,8 +70,8 @@ class _VisibleResults:
     def _restore(self, results: frozenset[int], compaction: int | None) -> None:
         """Make results visible again.
 
-        These are the results that the event `compaction` removed, and those in `results` that were reduced to one line.
-        A single result that a summary replaced stays hidden, because it is restored only as a quotation.
+        These are the results that the event `compaction` removed, and the results in `results` that were reduced to one
+        line. A single result that a summary replaced stays hidden, because only a quotation of it is restored.
         """
         for result, (replaced_by, by_line, agent) in list(self.cold.items()):
             if replaced_by == compaction or (by_line and result in results):
@@ -99,7 +99,7 @@ class VisibleResults:
         return self._visible.summaries[-1][1] if self._visible.summaries else 0
 
     def apply(self, ev: Envelope) -> bool:
-        """Apply one event. Return True if the visible results may have changed.
+        """Apply one event. Return True if the event can change the visible results.
 
         After a move of the head, all visible results are computed again.
         """

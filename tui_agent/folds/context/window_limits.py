@@ -16,13 +16,13 @@ from tui_agent.protocol.events.model import ModelFailed, ModelRequested, ModelRe
 from tui_agent.protocol.settings import ModelInfo
 
 BELOW_REFUSED: Final = 0.75
-"""Factor for the size of a refused request. It gives the next size to try if no larger request was accepted."""
+"""Fraction of the refused size to try next, unless a larger request was accepted."""
 _MIN_GAP: Final = 0.02
-"""Minimum relative gap between the accepted and the refused size for trying a size in between."""
+"""Minimum relative gap between the accepted and the refused size. In a smaller gap, no size in between is tried."""
 _COUNT_TOLERANCE: Final = 0.98
 """Factor that keeps accepted sizes below refused sizes, although the counted sizes are not exact."""
 _ANNOUNCED_CHANGE: Final = 0.15
-"""Minimum relative change of a window about which the user is told."""
+"""Minimum relative change of a window that the user is told about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,9 @@ class InferredWindow:
 
     @property
     def last_resort(self) -> int:
-        """Maximum tokens of a request whose user messages need more than `tokens`: slightly more than the largest
-        accepted one.
+        """Maximum tokens of a request whose user messages do not fit in `tokens`.
+
+        It is slightly more than the largest accepted request.
         """
         gap = self.refused - self.accepted
         is_small_gap = gap <= self.accepted * _MIN_GAP
@@ -64,7 +65,7 @@ class InferredWindow:
         return self.refused, self.stated
 
     def stated_window(self, window: int) -> int:
-        """Return the window stated by the provider or by the profile (`window`), whichever is smaller.
+        """Return the smaller of two stated windows: the provider's and the profile's (`window`).
 
         Both include the answer. 0 means not stated.
         """

@@ -176,7 +176,10 @@ class TreeView:
         return tuple(child for child, branch in enumerate(self.branches) if branch.parent == index)
 
     def is_worth_showing(self, index: int) -> bool:
-        """Return False if the branch and its children are empty, as after an undo and a redo."""
+        """Return True unless the branch and its children are empty.
+
+        For example, an undo and a redo leave an empty branch.
+        """
         branch = self.branches[index]
         return bool(
             index == 0

@@ -45,7 +45,7 @@ class Stretch:
 class BranchesView:
     """The moves of a log's head in order, and the targets of undo and redo.
 
-    `undo_to` is the event before the newest turn. `redo_to` is the event from which the newest undo moved the head.
+    `undo_to` is the event before the newest turn. `redo_to` is the position of the head before the newest undo.
     """
 
     moves: tuple[HeadMove, ...] = ()
@@ -140,7 +140,7 @@ class Branches:
         return self._view
 
     def count_turns_back(self, to_seq: int, last: int) -> int:
-        """Return the number of turns that the branch up to `to_seq` has and the branch up to `last` does not have."""
+        """Return the number of turns that are on the branch up to `to_seq`, but not on the branch up to `last`."""
         now, then = stretches(self.state.moves, last), stretches(self.state.moves, to_seq)
         return sum(is_on_branch(seq, then) and not is_on_branch(seq, now) for seq, _ in self.state.prompts)
 

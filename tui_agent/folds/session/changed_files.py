@@ -71,7 +71,7 @@ class FilesChangedView:
     def line_counts(self) -> tuple[int, int] | None:
         """The numbers of added and removed lines. None if a file changed more than once.
 
-        A line of such a file may be counted twice.
+        In that case, the same line could be counted twice.
         """
         return None if any(file.changes > 1 for file in self.files) else (self.added, self.removed)
 
@@ -181,7 +181,7 @@ class ModifiedFiles:
         self._originals: dict[str, str | None] = {}
         self._history: dict[str, list[FileState]] = {}
         self._to_seq = -1
-        """The seq of the event whose files are being restored. -1 if no event is."""
+        """Target of a head move, until the files are restored. -1 at other times."""
 
     def apply(self, ev: Envelope) -> bool:
         match ev.payload:

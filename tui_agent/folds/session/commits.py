@@ -41,7 +41,7 @@ class Commits:
         return tuple(self.commits)
 
     def commit_on(self, branch: Sequence[Stretch]) -> str:
-        """Return the newest commit on a branch. The branch may end at any event.
+        """Return the newest commit on a branch. The branch can end at any event.
 
         If the branch has no commit, return the session's first commit, which has the files before the session's first
         change. Return an empty string if there are no commits.

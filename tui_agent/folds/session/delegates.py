@@ -28,7 +28,7 @@ class DelegateState:
     tools: tuple[str, ...]
     model: ModelInfo
     policy: PolicyName | None
-    """Name of the policy for the delegate's calls. None for the session's policy."""
+    """Name of the policy for the delegate's calls. None if the session's policy applies."""
     max_tokens: int | None
     max_iterations: int | None
     start_seq: int

@@ -14,9 +14,9 @@ from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobS
 from tui_agent.protocol.events.session import RunStarted
 
 OUTPUT_TAIL_CHARS = 32 * 1024
-"""Number of characters that are kept at the end of a job's output when the output is cut."""
+"""Length of a job's output after a cut, in characters. The end of the output is kept."""
 _SLACK = 2 * OUTPUT_TAIL_CHARS
-"""Maximum characters of a job's output that is not cut."""
+"""Maximum length of a job's output, in characters. Longer output is cut."""
 JobState: TypeAlias = Literal["running"] | JobEnd
 
 

@@ -84,7 +84,7 @@ class Draft:
     pending_steers: int = 0
     open_calls: dict[CallId, OpenCall] = field(default_factory=dict)
     open_requests: dict[RequestId, AgentId] = field(default_factory=dict)
-    """`dict` of the id of a model request without an answer → the agent whose budget the request uses."""
+    """Maps the id of each model request without an answer to the agent that pays for the request from its budget."""
     delegates: dict[AgentId, DelegateState] = field(default_factory=dict)
     delegate_count: int = 0
     main_local_iteration: int = 0
@@ -122,7 +122,7 @@ class Draft:
     commands: Mapping[str, tuple[OfferedCommand, ...]] = field(default_factory=dict)
     extra: JsonMap = field(default_factory=dict)
     arguments: dict[CallId, JsonMap] = field(default_factory=dict)
-    """`dict` of the id of a call without a result → the arguments of the call."""
+    """Maps the id of each call without a result to the arguments of the call."""
 
     def add_usage(self, agent: AgentId, usage: Usage, cost: float | None) -> None:
         """Add a model call of an agent to the totals of the session, the turn and the delegate."""
@@ -167,7 +167,7 @@ class Draft:
     def update_subtask(self) -> None:
         """Update the current subtask.
 
-        With delegates, it is the newest delegate's task. Otherwise it is the main agent's own work, with the id 0.
+        While delegates work, this is the newest delegate's task. Otherwise it is the main agent's own work (id 0).
         """
         delegate = next(reversed(self.delegates.values()), None)
         self.subtask_id = delegate.number if delegate is not None else 0

@@ -12,7 +12,7 @@ from tui_agent.protocol.events.turn import TurnFinished, UserShellFinished
 
 PROGRAM_ENDED: Final = "The program ended in this turn."
 SUMMARIES: Final[dict[ToolStatus, str]] = {"interrupted": "stopped", "lost": "lost"}
-"""`dict` of the status of an unfinished call → the text that the screen shows as its result."""
+"""Maps the status of an unfinished call to the result that the screen shows."""
 
 
 def unfinished_status(call: OpenCall, *, crashed: bool) -> ToolStatus:
@@ -21,9 +21,10 @@ def unfinished_status(call: OpenCall, *, crashed: bool) -> ToolStatus:
 
 
 def ends_after_crash(state: SessionStateView) -> list[ToolFinished | UserShellFinished | TurnFinished]:
-    """Return the events that end the calls, the turn and the user's command that were running when the engine stopped.
+    """Return the events that end the work that was running when the engine stopped.
 
-    Nothing ends while a call waits for approval: the user can still answer, and the next run asks again.
+    This is the work of calls, the turn and the user's command. Nothing ends while a call waits for approval: the user
+    can still answer, and the next run asks again.
     """
     if any(call.awaits_decision for call in state.open_calls):
         return []

@@ -44,7 +44,7 @@ HOOKS_REASON = "before_tool hook"
 """The reason shown for an agent while hooks decide about one of its calls."""
 
 STUCK_AFTER = 3
-"""Minimum number of equal calls in a row for which `almost_stuck` is True."""
+"""Number of equal calls in a row that makes `almost_stuck` True."""
 
 
 def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> str:
@@ -75,10 +75,10 @@ class OpenCall:
     called: bool = False
     """True if `tool.called` was recorded."""
     started: bool = False
-    """True if `tool.started` was recorded. The call may then have had side effects."""
+    """True if `tool.started` was recorded. The call can then have had side effects."""
     writes: bool = False
     waits_for_delegate: bool = False
-    """True if the work of the call is left to a delegate that has not started."""
+    """True if a delegate will do the work of the call but has not started."""
     awaits_decision: bool = False
     """True if the user was asked for permission and has not answered. The question can be from an earlier run."""
 
@@ -178,13 +178,13 @@ class SessionStateView:
     parts: int = 0
     """Number of message parts so far. The next part gets this number as its index."""
     used: BudgetUse = field(default_factory=BudgetUse)
-    """The used amount of each budget."""
+    """The amount that was used of each budget."""
     undone_cost_usd: float = 0.0
     """Known cost, in US dollars, of all turns that an undo or a redo removed from the current branch."""
     repeated_call: str = ""
-    """Digest of the newest finished call and its result (see `call_digest`)."""
+    """Digest of the newest finished call and its result, see `call_digest`."""
     repeat_count: int = 0
-    """Number of iterations in a row whose calls have the digest `repeated_call`."""
+    """Number of iterations in a row that made the call with the digest `repeated_call`."""
     last_error: str = ""
     """The message of the last failure of the engine, of a model or of a call."""
     session_context: str = ""
@@ -233,7 +233,7 @@ class SessionStateView:
     commit: str = ""
     """Commit of the workspace's newest checkpoint. Empty if there is no checkpoint."""
     uncheckpointed: dict[str, UncheckpointedChange] = field(default_factory=dict)
-    """`dict` of path → newest change of the file. Contains the files that changed after the newest checkpoint."""
+    """Maps the path of each file that changed after the newest checkpoint to its newest change."""
     written_paths: tuple[str, ...] = ()
     """Every file that agents and their commands changed in this session, newest last."""
     crash_time: float | None = None
@@ -260,9 +260,9 @@ class SessionStateView:
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)
     skills: tuple[SkillRecord, ...] = ()
     commands: Mapping[str, tuple[OfferedCommand, ...]] = field(default_factory=dict)
-    """`dict` of owner (such as a plugin) → the owner's slash commands that run in the engine."""
+    """Maps each owner, such as a plugin, to its slash commands that run in the engine."""
     extra: JsonMap = field(default_factory=dict)
-    """`dict` of plugin → value that the plugin stored. It stores the value with a `plugin.event` named `state`."""
+    """Maps each plugin to the value that it stored with a `plugin.event` named `state`."""
 
     @property
     def cost_usd(self) -> float | None:
@@ -288,7 +288,7 @@ class SessionStateView:
     def is_busy(self) -> bool:
         """True while a turn is prepared or runs, or while a command of the user or a compaction runs.
 
-        A stop ends the work. New messages wait, except for a slash command.
+        A stop ends the work. New messages wait, but slash commands run at once.
         """
         return (
             self.turn_running

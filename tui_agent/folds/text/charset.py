@@ -11,7 +11,7 @@ from tui_agent.fast_dataclass import dataclass
 SNIFF_BYTES: Final = 8192
 """Number of bytes at the start of a file that are searched for a NUL.
 
-If there is a NUL, the file is binary. Files that begin with a byte order mark are an exception.
+A file with a NUL is binary, unless it begins with a byte order mark.
 """
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8"),

@@ -11,7 +11,7 @@ _CONTROL = re.compile(
 
 
 def strip_control_sequences(text: str) -> str:
-    """Remove control sequences. Of a line that carriage returns overwrote, only the last text stays."""
+    """Remove control sequences. If carriage returns overwrote a line, only its last text stays."""
     plain = _CONTROL.sub("", text).replace("\r\n", "\n")
     if "\r" not in plain:
         return plain

@@ -19,9 +19,9 @@ from tui_agent.folds.text.glob import NamePattern, compile_parts, matches_parts
 MAX_LINES = 5_000
 """Maximum number of lines that are read. A line with `**` counts once for each name in it."""
 MAX_LINE_CHARS = 1_000
-"""Maximum characters of a line. Longer lines are skipped."""
+"""Maximum length of a line, in characters. Longer lines are skipped."""
 MAX_STAR_RUNS = 10
-"""Maximum number of star sequences (`*` or `**`) in a line. Lines with more are skipped."""
+"""Maximum number of star sequences (`*` or `**`) in a line. Lines with more sequences are skipped."""
 _STARS = re.compile(r"\*+")
 
 
@@ -36,7 +36,7 @@ class _Line:
 
     @property
     def work(self) -> int:
-        """The number of comparisons for each name of a path that is matched with the line."""
+        """The number of comparisons for matching one name of a path with the line."""
         return len(self.parts) if None in self.parts else 1
 
     def fits(self, names: Sequence[str]) -> bool:

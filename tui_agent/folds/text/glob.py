@@ -92,7 +92,7 @@ def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
 def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
     """Return the reachable positions, and the positions after each `**` among them.
 
-    `**` may match no name at all, so matching can also continue after it.
+    `**` can match no name at all, so matching can also continue after it.
     """
     positions = set(reachable)
     for index in reachable:

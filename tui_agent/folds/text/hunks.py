@@ -1,4 +1,4 @@
-"""The hunks of a unified diff, and the reverting of one hunk in a text that may have changed.
+"""The hunks of a unified diff, and the reverting of one hunk in a text that has possibly changed.
 
 Invariant: a hunk is reverted only where all lines of the hunk, including context lines, match the text.
 """
@@ -40,9 +40,10 @@ def hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
 
 
 def drop_line_end_returns(diff: str) -> str:
-    """Return the diff of a file with Windows line ends (CR LF) without their carriage returns.
+    """Remove the carriage returns from the diff of a file with Windows line ends (CR LF).
 
-    If only some lines of the diff end with a carriage return, all stay, because line ends are part of the change.
+    If only some lines of the diff end with a carriage return, nothing is removed, because line ends are part of the
+    change.
     """
     if "\r\n" not in diff:
         return diff

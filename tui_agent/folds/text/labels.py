@@ -1,4 +1,4 @@
-"""Labels that people read for states, endings, failures, mentions and cut texts.
+"""Labels for the user: states, endings, failures, mentions and cut texts.
 
 Invariant: a state has the same label in every pane and summary.
 """
@@ -55,7 +55,7 @@ FAILURE_LABELS: Final[dict[str, str]] = {
     "budget": "a limit that was reached",
     "engine": "the engine itself",
 }
-"""Mapping from the cause of a failure to its label. The causes are the keys of `MetricsView.failures`."""
+"""Maps the cause of a failure to its label. `MetricsView.failures` has the same keys."""
 
 
 def unknown_price_warning(model: str, limit_usd: float | None, *, has_price: bool) -> str:

@@ -13,7 +13,7 @@ from tui_agent.fast_dataclass import dataclass
 
 CONTEXT_LINES = 3
 EXACT_LIMIT = 1_000_000
-"""Maximum product of the two texts' numbers of lines for an exact comparison."""
+"""Maximum product of both texts' line counts for an exact comparison."""
 NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -123,7 +123,7 @@ def _find_anchors(
 ) -> list[tuple[int, int]]:
     """Return pairs (old index, new index) of lines that occur exactly once in each text.
 
-    Of these pairs, the longest sequence in which both indexes rise is returned.
+    Both indexes rise from pair to pair. The longest such sequence is returned.
     """
     old_counts = Counter(old[a1:a2])
     new_counts = Counter(new[b1:b2])

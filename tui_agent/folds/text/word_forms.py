@@ -28,17 +28,17 @@ _WIDE = re.compile(r"(?![\u3100-\u33ff])[\u3040-\u9fff\uac00-\ud7af]")
 A set with all three ranges compiles twenty times slower than sets of at most two.
 """
 MAX_WORD_CHARS = 64
-"""Maximum characters of a word in the index. Longer words are not indexed."""
+"""Maximum length of an indexed word, in characters. Longer words are not indexed."""
 MAX_NUMBER_DIGITS = 5
-"""Maximum number of digits that form one word with the letters before the digits, as in sha512, utf8 or phase_2."""
+"""Maximum number of digits that are joined with the letters before them, as in sha512, utf8 or phase_2."""
 MIN_GENERATED_CHARS = 20
-"""Minimum characters of a run of letters and digits that looks generated (see `_is_generated`)."""
+"""Minimum length of a run of letters and digits that looks generated, in characters. See `_is_generated`."""
 MIN_GENERATED_DIGITS = 3
 """Minimum number of digits in a run of letters and digits that looks generated."""
 MAX_CHARS_PER_CHANGE = 4
-"""Maximum number of characters for each change between lower case, capitals and digits in a generated-looking run.
+"""Maximum ratio of characters to changes in a run that looks generated.
 
-For example, a run of 20 characters needs 5 changes.
+A change is a switch between lower case, capitals and digits. For example, a run of 20 characters needs 5 changes.
 """
 _LONG_RUN = re.compile(rf"[A-Za-z0-9]{{{MIN_GENERATED_CHARS},}}")
 _KIND_CHANGE = re.compile(r"(?<=[a-z0-9])[A-Z]|(?<=[A-Za-z])[0-9]|(?<=[0-9])[a-z]")

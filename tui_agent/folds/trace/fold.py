@@ -66,12 +66,12 @@ class Trace:
         self.tools: dict[CallId, Node] = {}
         self.subtasks: dict[AgentId, Node] = {}
         self.unstarted_calls: dict[CallId, Node] = {}
-        """`dict` of call id → span, for calls that had not started when their turn ended.
+        """Maps the id of each call that had not started when its turn ended to its span.
 
-        The turn that continues the work runs them.
+        The turn that continues the work runs these calls.
         """
         self.sent_tokens: dict[RequestId, int] = {}
-        """`dict` of the id of a request without an answer → number of tokens sent.
+        """Maps the id of each request without an answer to the number of tokens sent.
 
         The tokens were counted before sending.
         """

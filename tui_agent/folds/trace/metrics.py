@@ -39,7 +39,7 @@ _COUNTED_KINDS = {
     "memory_updates": "memory.updated",
     "repomap_uses": "repomap.used",
 }
-"""`dict` of figure → kind of event. Contains the figures that are only the number of events of one kind."""
+"""Maps each figure that only counts one kind of event to that kind."""
 _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_limit", "cost_limit"))
 
 
@@ -47,9 +47,9 @@ _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_l
 class MetricsView:
     """The figures of a session. A figure without a unit in its name is a count. None means that nothing was measured.
 
-    `files_changed` are the files that an agent or command changed, and that differ from their state before. An edit is
-    a change of a file by an agent's tool, or by a command that was not a test run. A target is a file with an edit. A
-    figure whose name ends in `_part` is the index of the part with the call (see `folds.trace.parts`). A read is
+    `files_changed` are the files that an agent or command changed and that now differ from their earlier state. An edit
+    is a change of a file by an agent's tool, or by a command that was not a test run. A target is a file with an edit.
+    A figure with a name ending in `_part` is the index of the part with the call (see `folds.trace.parts`). A read is
     repeated if the same agent has read these lines of the same content before.
 
     `failure` is the category of the newest failure. `failures` counts all failures by category: `model` (a request that
@@ -138,18 +138,18 @@ class Metrics:
         self.sums = MetricsView()
         """The figures that are updated with each event. The method `view` adds the other figures."""
         self.read_lines: dict[tuple[AgentId, str, str], set[tuple[int, int]]] = {}
-        """`dict` of (agent, path, digest of the content) → ranges of lines that the agent has read."""
+        """Maps (agent, path, digest of the content) to the ranges of lines that the agent has read."""
         self.first_turn_at: float | None = None
         self.first_test_at: float | None = None
         self.last_search_part: int | None = None
         """Index of the part with the newest search before the first edit. None if there was no search."""
         self.call_parts: dict[CallId, int] = {}
-        """`dict` of the id of a call without a result → index of the part with the call."""
+        """Maps the id of each call without a result to the index of the part with the call."""
         self.first_read_parts: dict[str, int] = {}
         self._targets: set[str] = set()
         self._files = ModifiedFiles()
         self.command_edits: dict[CallId, list[tuple[str, float]]] = {}
-        """`dict` of the id of a running call → (path, time) of each file that the command of the call changed."""
+        """Maps the id of each running call to the (path, time) of each file that its command changed."""
         self._observations = VisibleResults()
         self._view: MetricsView | None = None
 

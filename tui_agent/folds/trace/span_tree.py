@@ -66,7 +66,7 @@ class SpanTree:
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._nodes: dict[int, Node] = {}
-        """`dict` of index → node, for spans that can still change and for the newest spans that cannot."""
+        """Maps an index to its node, for open spans and for the newest finished spans."""
         self._spans = PackedSpans(keep)
         self._count_all = 0
         self._dirty: dict[int, Node] = {}
@@ -256,7 +256,7 @@ class SpanTree:
 _shared_fields = attrgetter(
     *(field.name for field in fields(Span) if field.name not in ("parent", "children"))
 )
-"""Function of a span that returns the values of all its fields except `parent` and `children`."""
+"""Returns the values of all fields of a span except `parent` and `children`."""
 
 
 def _freeze_node(node: Node) -> Span:

@@ -131,13 +131,13 @@ class ToolEntry(EntryBase):
     """Number of lines of live output so far, including lines that are no longer stored."""
     blocks: tuple[DisplayBlock, ...] = ()
     denial: str = ""
-    """Reason why the call was denied. If the user denied the call, the user's words."""
+    """Reason why the call was denied. If the user denied the call, this is the user's message."""
     denied_by_user: bool = False
     full_output: LongText | None = None
     subtask: Subtask | None = None
-    """The delegate that does the work of the call.
+    """The delegate that does the work of the call. None if there is no delegate.
 
-    None if no delegate does. With a delegate, `output` lists the delegate's calls.
+    If there is one, `output` lists the delegate's calls.
     """
     is_question: bool = False
     """True if the call only asks the question in the next entry. The chat then shows no row for the call."""
@@ -202,7 +202,7 @@ class TurnEntry(EntryBase):
     folders: tuple[FolderFiles, ...] = ()
     """Generated folders with changed files. These files are not counted in `files`."""
     has_unknown_changes: bool = False
-    """True if a crash interrupted a call that may have changed files.
+    """True if a crash interrupted a call that writes, so that changes are possible.
 
     False again when a checkpoint contains the changes.
     """

@@ -144,7 +144,7 @@ def _on_turn_finished(draft: Draft, ev: Envelope, payload: TurnFinished) -> None
 
 
 def _add_kept_work(draft: Draft) -> bool:
-    """Add two lines to the notice about a failure: the work of the turn that is kept, and what the user can do next.
+    """Add two lines to the notice about a failure. They say which work is kept and what the user can do next.
 
     Return False if there is no such notice.
     """

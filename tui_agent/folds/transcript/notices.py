@@ -68,9 +68,9 @@ _SHELL_ENDS: dict[ShellEnd, str] = {
     "lost": "lost",
 }
 _TIMED_ENDS: frozenset[ShellEnd] = frozenset({"interrupted", "timeout"})
-"""Ends of a command for which the chat shows how long the command ran."""
+"""Ends of a command that the chat shows together with the command's duration."""
 MAX_NAMED_CHARS: Final = 40
-"""Maximum characters that are shown of a user's message to identify its turn."""
+"""Maximum length of the quoted message that identifies a turn, in characters."""
 _HEAD_MOVES = {
     "undo": "Undid the last turn. /redo restores it.",
     "revert": "Reverted to {place}. /redo restores the newer state.",

@@ -27,7 +27,7 @@ class PackedList(Sequence[T]):
         self._chunks: list[bytes] = []
         self._unpacked: list[T] = []
         self._replaced: dict[int, T] = {}
-        """`dict` of index → item that replaced the packed item at that index."""
+        """Maps the index of each replaced packed item to the new item."""
         self._open_chunks: dict[int, Sequence[T]] = {}
 
     @staticmethod

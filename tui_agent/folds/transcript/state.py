@@ -1,5 +1,4 @@
-"""The mutable state of the transcript: the entries, and the indexes of those for unfinished calls, questions, requests
-and notices.
+"""The mutable state of the transcript: the entries, and the indexes of entries for unfinished work and for notices.
 
 Invariant: every change of an entry goes through `add`, `replace_entry` or `append_text`, which update the revision and
 record the index.
@@ -31,7 +30,7 @@ from tui_agent.protocol.events.context import Truncation
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
 """The fields of `EntryBase`, in order."""
 Stream: TypeAlias = dict[int, int]
-"""`dict` of the number of a streamed part of a request → index of the part's entry."""
+"""Maps the number of each streamed part of a request to the index of its entry."""
 
 
 class ChangeCounts(TypedDict):
@@ -53,9 +52,9 @@ class TurnSums:
         self.edits = 0
         self.unlisted_count = 0
         self.writing: set[CallId] = set()
-        """The calls that have started and may change files."""
+        """The calls that have started and can change files."""
         self.has_unknown_changes = False
-        """True if a call that may have changed files was lost in a crash."""
+        """True if a crash interrupted a call that can change files."""
         self.generated = GeneratedFiles()
         self.results = 0
         self.added = 0
@@ -111,11 +110,11 @@ class Draft:
         self.tools: dict[CallId, int] = {}
         self.questions: dict[RequestId, int] = {}
         self.question_calls: dict[CallId, RequestId] = {}
-        """`dict` of the id of a call that only asks a question → the id of the question."""
+        """Maps the id of each call that only asks a question to the id of the question."""
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
         self.jobs: dict[JobId, tuple[str, int | None]] = {}
-        """`dict` of the id of a running job → (its command, index of the entry for the call that started it)."""
+        """Maps the id of each running job to (its command, index of the entry for the call that started it)."""
         self.shell: int | None = None
         """Index of the entry for the user's own running command. None if no such command is running."""
         self.is_redo = False
@@ -123,15 +122,14 @@ class Draft:
         self.file_move: str | None = None
         """Reason of a move of the head that restores only files. None after the event that names the files."""
         self.kept: tuple[frozenset[str], bool] = frozenset(), False
-        """(files and folders that the newest restore did not change, True if a redo caused the restore)."""
+        """The files and folders that the newest restore did not change, and True if a redo caused the restore."""
         self.price = ("", False)
-        """(name of the model, True if its price is known)."""
+        """The name of the model, and True if its price is known."""
         self.cost_limit: float | None = None
         self.unknown_notices: dict[bool, tuple[int, int]] = {}
-        """The notices about unknown events.
+        """Notices about unknown events, each as (index of the entry, number of events).
 
-        Under the key True: events of another log version. Each value is (index of the notice's entry, number of
-        events).
+        The key is True for events of another log version.
         """
         self.last_event_time = 0.0
         self.turn_started_at = 0.0
@@ -143,7 +141,7 @@ class Draft:
         return entry_id, ev.seq, ev.time, self.turn if turn is None else turn, self.revision + 1, ev.agent
 
     def elapsed_ms(self, start: float, ev: Envelope) -> float:
-        """Return the milliseconds from `start` to the event `ev`, or to a crash before it."""
+        """Return the milliseconds from `start` to the event `ev`. If a crash came first, measure to the crash."""
         end = ev.time if self.crash_time is None else min(ev.time, self.crash_time)
         return max(0.0, (end - start) * 1_000)
 

@@ -12,9 +12,9 @@ from tui_agent.folds.transcript.packed_entries import PackedEntries
 from tui_agent.folds.transcript.packed_list import UNPACKED_ITEMS
 
 OUTPUT_TAIL_CHARS = 16 * 1024
-"""Number of characters that are kept at the end of a running tool's output when the output is cut."""
+"""Length of a running tool's output after a cut, in characters. The end of the output is kept."""
 _SLACK = 4 * OUTPUT_TAIL_CHARS
-"""Maximum characters of a running tool's output that is not cut."""
+"""Maximum length of a running tool's output, in characters. Longer output is cut."""
 
 
 @dataclass(slots=True)
