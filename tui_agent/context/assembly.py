@@ -48,12 +48,12 @@ The fragments are sent after the history. Everything before them then stays cach
 fragments are dropped first.
 """
 SHORTEN_FRACTION = 0.25
-"""Unit in which a history that is too long is shortened, as a fraction of the tokens available for a request.
+"""The history is shortened in steps of this size, as a fraction of the tokens available for a request.
 
-With a smaller unit, nearly every request would start differently, and the provider could cache nothing.
+With smaller steps, nearly every request would start differently, and the provider could cache nothing.
 """
 CUT_FRACTION = 0.10
-"""Additional part that is cut when user messages do not fit, as a fraction of the tokens available for a request.
+"""Extra cut when user messages do not fit, as a fraction of the tokens available for a request.
 
 This reserve lets the next requests start with the same text, without new cuts.
 """
@@ -103,9 +103,9 @@ class PackedRequest:
     """A packed request: the system prompt, the messages after it, and the manifest.
 
     `needed` and `chars` are the tokens and characters of the request before shortening. `cuts` are the user messages,
-    instructions and summaries that had to be cut because the window cannot hold them; in `needed`, they count with
-    their size after the cut. `short` are the shortened sections. `last` is the maximum tokens of a request that leaves
-    only a minimum for the answer; None if the window is unknown.
+    instructions and summaries that had to be cut because the window cannot hold them; `needed` counts their size after
+    the cut. `short` are the shortened sections. `last` is the maximum tokens of a request that leaves only a minimum
+    for the answer; None if the window is unknown.
     """
 
     system: str
@@ -126,7 +126,7 @@ class _Draft:
     room: Room
     fragments: Sequence[Fragment]
     texts: dict[str, str]
-    """Mapping from the id of a fragment to the fragment's text."""
+    """Maps the id of a fragment to the fragment's text."""
     counted: Sequence[MessageCount]
     sections: Sequence[SectionName]
     """The section of each counted message."""
@@ -425,7 +425,7 @@ def _selected_messages(request: RequestInput) -> Sequence[Message]:
 def _subtract_cut(
     shares: dict[SectionName, SectionShare], section: SectionName, before: MessageCount, after: MessageCount
 ) -> None:
-    """Subtract the characters and tokens that were cut from a message from the sections of the message.
+    """Subtract a message's cut characters and tokens from the shares of the message's sections.
 
     If the message has several sections, each is reduced in proportion to its size.
     """

@@ -26,7 +26,7 @@ SHARES: Final[Mapping[SectionName, float]] = {
     "tool_results": 0.40,
     "recent_observations": 0.40,
 }
-"""Mapping from a section to its share of the tokens available for a request.
+"""Maps a section to its share of the tokens available for a request.
 
 The shares apply only if the whole request does not fit.
 """
@@ -46,14 +46,14 @@ EXCLUDED_FRAGMENTS: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "pack": frozenset(("working_memory",)),
     "memory": frozenset(),
 }
-"""Mapping from a context mode to the sections whose fragments are left out."""
+"""Maps a context mode to its excluded sections. No fragments of these sections are sent."""
 
 EXCLUDED_MESSAGES: Final[Mapping[ContextMode, frozenset[SectionName]]] = {
     "none": frozenset(("repo_map", "session_context", "instructions")),
     "pack": frozenset(),
     "memory": frozenset(),
 }
-"""Mapping from a context mode to the sections whose messages are left out.
+"""Maps a context mode to its excluded sections. No messages of these sections are sent.
 
 No mode leaves out summaries: their content is in no other message.
 """

@@ -1,6 +1,6 @@
 """Selection of the messages that a summary replaces, and of the outputs that are offloaded before that.
 
-Invariant: all functions are pure; the same history gives the same selection. An output of the newest messages is never
+Invariant: all functions are pure; the same history gives the same selection. Outputs in the newest messages are never
 offloaded, and the messages after a summary form a valid history.
 """
 
@@ -65,9 +65,9 @@ def _content_chars(piece: Content) -> int:
 def summary_cut(history: Sequence[Message], keep_chars: int, first: int = 0) -> int:
     """Return the number of messages at the start that a summary can replace; 0 if it can replace none.
 
-    About `keep_chars` characters stay. If the history starts with an older summary, the argument `first` is the number
-    of its messages; they are always replaced. The first message that stays is not a tool result. Every message that
-    stays must have a higher `seq` than every replaced message, because the log separates them by one `seq`.
+    About `keep_chars` characters stay. If the history starts with an older summary, `first` is the number of its
+    messages. These messages are always replaced. The first message that stays is not a tool result. Every message that
+    stays must have a higher `seq` than every replaced message, because the log records only the last replaced `seq`.
     """
     starts = [
         index for index in range(first + 1, len(history)) if not isinstance(history[index], ToolMessage)

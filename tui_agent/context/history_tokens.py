@@ -1,4 +1,4 @@
-"""Token counts of a history's messages, and the section of the request to which each message belongs.
+"""Token counts of a history's messages, and each message's section in the request.
 
 Invariant: a message is counted again only if a message before it changed.
 """

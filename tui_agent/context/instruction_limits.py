@@ -14,7 +14,7 @@ from tui_agent.context.truncation import artifact_id, head_and_tail
 RULES_LABEL: Final = "the instructions of "
 """Start of a label that tells the user which instructions were cut."""
 MIN_CUT_CHARS: Final = 400
-"""Maximum characters of a text that is never cut. Examples are a heading, or a file of a few lines."""
+"""Texts up to this length, in characters, are never cut. Examples are a heading, or a file of a few lines."""
 _LEAST: Final = 60
 
 

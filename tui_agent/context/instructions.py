@@ -24,12 +24,12 @@ NAMES = ("AGENTS.md", "CLAUDE.md")
 """Names of instruction files. In each folder, the first of these that exists is used."""
 MAX_FILE_CHARS = 32_000
 MAX_ALL_CHARS = 96_000
-"""Maximum characters of all instruction files together.
+"""Maximum total length of all instruction files, in characters.
 
 If they are longer, the files of outer folders are cut first, and the user's own file last.
 """
 MIN_CHARS = 2_000
-"""Minimum characters that are sent of an instruction file.
+"""Minimum length of an instruction file after a cut, in characters.
 
 If there is less room, the whole file is left out. A file that is added during a session always gets this much room.
 """
@@ -38,9 +38,9 @@ JOINING_FRACTION = 0.10
 MAX_READ_BYTES = 1_000_000
 CHARS_PER_TOKEN = 4
 MAX_PLACES = 50
-"""Maximum number of paths in a call's commands that are considered.
+"""Maximum number of paths that are taken from a call's commands.
 
-Their folders are searched for instruction files.
+The folders of these paths are searched for instruction files.
 """
 _PATTERN = frozenset("*?[")
 

@@ -34,7 +34,7 @@ TEST_COMMANDS: Final = "test_commands"
 """Name of the block that stores, for each failing test, the test command that reported it. The block is not shown."""
 MAX_PLACES = 3
 MIN_QUESTION_WORDS = 5
-"""Minimum number of words of an answered question that also closes longer open questions. These contain its text."""
+"""Minimum length of an answered question, in words, to close a longer open question that contains its text."""
 _LINE = 200
 _QUESTION = 120
 _DEFINES = re.compile(
@@ -69,7 +69,7 @@ _VERBS: Final = frozenset(
 _QUERY_PROGRAMS: Final = frozenset(
     ("grep", "egrep", "rg", "ag", "diff", "cmp", "test", "[", "[[", "which", "command", "pgrep")
 )
-"""Programs with which exit status 1 means "no" and not an error."""
+"""Programs that report "no" by exit status 1. For them, this status is not an error."""
 _STARTERS: Final = frozenset(
     ("uv", "run", "poetry", "pipenv", "hatch", "npx", "python", "python3", "-m", "time", "env")
 )

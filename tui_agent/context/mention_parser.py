@@ -42,7 +42,7 @@ _ABSOLUTE_STARTS: Final = tuple(
 )
 """Starts of absolute paths that are read as mentions.
 
-Other starts are not: `@/components/x` is an import in some languages.
+Other absolute paths are not read as mentions: `@/components/x` is an import in some languages.
 """
 
 

@@ -31,7 +31,7 @@ from tui_agent.units import format_bytes, format_number
 MAX_CHARS: Final = 50_000
 MAX_LINES: Final = 2_000
 MIN_FILE_CHARS: Final = 400
-"""Minimum characters that are sent of a mentioned file. A smaller piece could be mistaken for the whole file."""
+"""Minimum length of a part of a mentioned file, in characters. A smaller part could be mistaken for the whole file."""
 MAX_ALL_CHARS: Final = 160_000
 MAX_ENTRIES: Final = 200
 MAX_IMAGE_BYTES: Final = 5_000_000
@@ -48,9 +48,12 @@ SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
 MayRead = Callable[[str, str], str]
-"""Function of a path and the real path to which it leads. Returns the reason why the path must not be read, or ""."""
+"""Function that checks if a file may be read. Its arguments are a path and the real path of the file.
+
+Returns the reason why the file must not be read, or "".
+"""
 ReadResource = Callable[[str, str], Awaitable[ResourceContent]]
-"""Function of an MCP server's name and a resource's URI. Returns the resource. Raises `ToolError`."""
+"""Function that reads a resource. Its arguments are an MCP server's name and a resource's URI. Raises `ToolError`."""
 KeepImage = Callable[[bytes], str]
 """Function that stores an image and returns the image's digest."""
 
@@ -372,7 +375,7 @@ async def _find_symbol(
 
 
 async def _find_definitions(symbol: str, sources: Sources) -> tuple[Sequence[SymbolLocation], bool]:
-    """Return the definitions of a symbol, and True if no definition can be missing."""
+    """Return the definitions of a symbol, and True if the list is certainly complete."""
     known = await sources.symbols(symbol) if sources.symbols is not None else None
     if known:
         return known, True

@@ -15,7 +15,7 @@ _LESS: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class FittedText:
-    """A block's text after fitting.
+    """A block's text, cut to the available room.
 
     `cut` is True if some text is missing; `dropped` is the number of missing pieces.
     """
@@ -88,7 +88,7 @@ def _sums_after(sizes: Sequence[int]) -> list[int]:
 def divide_evenly(needs: Sequence[int], room: int) -> list[int]:
     """Divide `room` evenly and return one part for each need. No part is larger than its need.
 
-    What a small need does not use goes to larger needs.
+    Room that a small need does not use goes to larger needs.
     """
     rooms, room = [0] * len(needs), max(0, room)
     by_need = sorted(range(len(needs)), key=needs.__getitem__)

@@ -57,8 +57,8 @@ _COMMANDS_WITH_EVIDENCE: Final[tuple[tuple[str, Kind, str, str, tuple[str, ...]]
 )
 """Commands that are reported only if a file of the repository shows that they are used.
 
-Each entry is (main file of the language, kind of command, command, words to find in a CI file, other files). One of the
-other files is evidence too if it exists.
+Each entry is (main file of the language, kind of command, command, words to find in a CI file, other files). An
+existing file from `other files` also counts as evidence.
 """
 _SCRIPT: Final = re.compile(r"(?:scripts?|dev)/([a-z-]+)(\.sh)?")
 _PACKAGE_FILES: Final = frozenset(
@@ -82,7 +82,8 @@ class ProjectCommand:
 def find_commands(texts: Mapping[str, str], paths: Collection[str]) -> list[ProjectCommand]:
     """Return the commands that these files name, one for each kind and language.
 
-    Makefile targets take precedence over the repository's own scripts, and these over the usual tools of the language.
+    Makefile targets take precedence over the repository's own scripts. The scripts take precedence over the usual tools
+    of the language.
     """
     commands = _first_of_kind(_targets("Makefile", "make", _TARGET, texts))
     commands += _first_of_kind(_targets("justfile", "just", _RECIPE, texts))

@@ -45,7 +45,7 @@ class SkillStore:
     """The skills of the user and the project.
 
     `user` is the folder of the user's skills. `neighbours` are skill folders of other programs in the user's home
-    folder. Skills for whose name `leaves_out` returns True are ignored.
+    folder. `leaves_out` gets a skill's name and returns True if the skill is ignored.
     """
 
     def __init__(
@@ -60,7 +60,9 @@ class SkillStore:
         self._project = project
         self._skills: dict[str, _Skill] = {}
         self.records: tuple[SkillRecord, ...] = ()
-        """All skills, sorted by name. If two skills have the same name, the one of the project is used."""
+        """All skills, sorted by name. If the user and the project have skills of the same name, the project's skill is
+        used.
+        """
         self.refresh()
 
     def refresh(self) -> tuple[SkillRecord, ...]:

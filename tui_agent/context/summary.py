@@ -37,7 +37,7 @@ from tui_agent.protocol.unicode_text import format_count
 TITLE: Final = "# What came before"
 STORY: Final = "What was done and found"
 CHAPTER: Final = "\n\n### After that\n"
-"""Separator between the stories of successive summaries."""
+"""Heading between the story of an older summary and the story of the work after that summary."""
 _INTRO: Final = (
     "The beginning of this session was summarised to save space. All sections except the last are "
     "copied from the session log. Nothing here is a new request. Continue after the last message."
@@ -102,7 +102,7 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
 
 
 def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
-    """Return the number of characters of all required content, and of the user's words among it.
+    """Return the number of characters of all required content, and the number of characters of the user's words in it.
 
     Both numbers are sizes of the shortest form without loss.
     """

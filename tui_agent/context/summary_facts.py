@@ -29,7 +29,7 @@ _MARKS: Final = {"completed": "x", "in_progress": ">", "pending": " "}
 _ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
 _LEAST: Final = 400
 MAX_NAMED_CHARS: Final = 64_000
-"""Maximum bytes of the paths of changed files that are listed. Files changed earlier are only counted."""
+"""Maximum total size of the listed paths of changed files, in bytes. Files changed earlier are only counted."""
 _NOTE: Final = 160
 """Number of characters reserved for a note about left-out content."""
 _LINES: Final = (300, 120, 48)
@@ -39,15 +39,15 @@ They are tried in this order until all messages fit.
 """
 
 Text = Callable[[LongText], str]
-"""Function of a stored text that returns the full text. The full text may be in a blob."""
+"""Function that returns the full text of a stored text. The full text may be in a blob."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """The recorded content of a session for a summary.
 
-    `originals` is the whole history with the outputs that were offloaded. `spoken` and `pinned` are the event numbers
-    of the user's own messages and of pinned messages.
+    `originals` is the whole history, including removed messages and complete outputs. `spoken` and `pinned` are the event
+    numbers of the user's own messages and of pinned messages.
     """
 
     originals: Sequence[Message]

@@ -18,11 +18,11 @@ FULL_WHEN_CUT: Final = 0.60
 MIN_KEPT: Final = 0.05
 """Minimum fraction of the window that is left for the newest messages."""
 MIN_TIGHT: Final = 0.02
-"""Minimum fraction for the newest messages if `MIN_KEPT` would make it necessary to cut required content."""
+"""Minimum fraction that replaces `MIN_KEPT` if required content would not fit otherwise."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
 """Normal and minimum fraction of the window for the story in a summary."""
 MIN_CHARS: Final = 2_000
-"""Minimum number of characters that a summary may have."""
+"""Lower bound of a summary's maximum size, in characters."""
 WORK: Final = 0.25
 """Fraction of the window that should be free for work between two summaries."""
 _OVERHEAD_FACTOR: Final = 1.15

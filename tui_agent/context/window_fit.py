@@ -38,7 +38,7 @@ _TINY_BYTES, _TINY_LINES, _TINY_MIN_TOKENS = 240, 6, 90
 The second pass also shortens answers and the arguments of calls.
 """
 _MIN_WORD_TOKENS = 200
-"""Minimum number of tokens that are left of a user message that is cut."""
+"""Minimum size of a user message after a cut, in tokens."""
 _TRIES = 4
 _IMAGE = TextContent(text="[image left out: no room]")
 
@@ -56,14 +56,14 @@ class FittedHistory:
     dropped: set[int] = field(default_factory=set)
     words: dict[int, str] = field(default_factory=dict)
     whole: dict[int, MessageCount] = field(default_factory=dict)
-    """`dict` of the position of a message in `words` → the uncut message."""
+    """Maps the position of a message in `words` to the uncut message."""
     pinned: frozenset[int] = frozenset()
     """Positions of pinned messages, which are shortened last."""
     lost: dict[int, str] = field(default_factory=dict)
-    """`dict` of the position of a pinned message that had to be shortened → its full text."""
+    """Maps the position of a shortened pinned message to the message's full text."""
 
     def replace_cut(self, index: int, whole: MessageCount, after: MessageCount) -> None:
-        """Replace the message at `index`, whose uncut form is `whole`, by its cut form `after`."""
+        """Replace the message at `index` by `after`, the cut form of the message `whole`."""
         self.counted[index], self.whole[index], self.words[index] = after, whole, _longest_text(whole.message)
 
     def messages(self) -> Iterator[Message]:

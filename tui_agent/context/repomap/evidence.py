@@ -19,7 +19,7 @@ NO_LINE = 1 << 60
 """A number that is greater than every line number."""
 NO_WORDS: frozenset[str] = frozenset()
 Values = Mapping[str, float]
-"""Mapping from a word of the question to its value (weight times rarity)."""
+"""Maps a word of the question to its value (weight times rarity)."""
 
 
 class WordLines:
@@ -115,7 +115,7 @@ def choose_symbols(symbols: Sequence[Symbol], scores: Sequence[float], most: int
 
 
 def prefer_line(line: int, symbols: Sequence[Symbol], scores: Sequence[float]) -> list[float]:
-    """Return the scores, with those of the symbols that contain `line` raised above all others.
+    """Return the scores. Symbols that contain `line` get higher scores than all other symbols.
 
     The shortest of these symbols gets the highest score.
     """

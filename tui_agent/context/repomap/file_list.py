@@ -205,7 +205,7 @@ def _folder_time(root: Path, name: str, since: int) -> int:
 
 
 def bare_folders(root: Path, folders: Collection[str], since: int) -> dict[str, int]:
-    """Return the modification times of folders that contain no listed file; files may be added to these folders.
+    """Return the modification times of folders that contain no listed file. Such a folder can get new files.
 
     Folders inside a folder of ignored files are left out. `since` is the time of the listing in nanoseconds.
     """

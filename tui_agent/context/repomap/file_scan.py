@@ -1,4 +1,4 @@
-"""Up-to-date list of a repository's files that reads as little of the disk as possible.
+"""A repository's current list of files, updated with as little disk access as possible.
 
 Invariant: the list includes every change that the watcher has reported. Changes that the watcher cannot report are
 found within `FULL_SCAN_S`. Without a watcher every file is checked at every call.
@@ -24,7 +24,7 @@ from tui_agent.context.repomap.file_list import (
 from tui_agent.context.repomap.inotify import InotifyWatch, WatchLost
 
 FULL_SCAN_S = 10.0
-"""Maximum seconds between two checks of all files. They are checked even if the watcher reported nothing."""
+"""Maximum seconds between two checks of all files. All files are checked even if the watcher reported nothing."""
 
 
 class FileScanner:

@@ -76,7 +76,7 @@ class FullScan:
     """The result of reading all files of a repository.
 
     `texts` and `no_text` are the paths of text files and of all other files; `skipped` counts the other files by
-    reason. `words` is the score of each text file by path. `values` is the value of each word of the question.
+    reason. `words` maps the path of a text file to its score. `values` maps a word of the question to its value.
     """
 
     def __init__(self, root: str, entries: Iterable[Entry], query: Query, hidden: Collection[str]) -> None:

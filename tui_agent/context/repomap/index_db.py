@@ -19,7 +19,7 @@ from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.views import Symbol
 
 VERSION = 8
-"""Version of the tables and of the rules by which words are split. An index of another version is rebuilt."""
+"""Version of the tables and of the rules for splitting words. An index of another version is rebuilt."""
 BUSY_MS = 5_000
 _FIELDS = "id, path, size, mtime, inode, reason, language, rank"
 _SCHEMA = """
@@ -277,7 +277,7 @@ class IndexFile:
         )
 
     def neighbours(self, row_id: int) -> tuple[bytes, bytes]:
-        """Return the packed edges to the files that a file uses, and from the files that use it.
+        """Return two lists of packed edges: to the files that a file uses, and from the files that use it.
 
         Both are empty if the graph was not computed yet.
         """

@@ -49,7 +49,7 @@ class BuiltinLanguage(NamedTuple):
 
 
 class BuiltinTable(NamedTuple):
-    """The built-in languages: `dict` of name → language, of file suffix → name, and of whole file name → name."""
+    """The built-in languages by name. Two more maps have a language's name for a file suffix and for a whole file name."""
 
     languages: Mapping[str, BuiltinLanguage]
     by_suffix: Mapping[str, str]
@@ -101,8 +101,8 @@ _FIRST_LINES = (
 class Languages:
     """The known languages: the built-in ones, and those that plugins `added`.
 
-    For a file suffix that both have, the added language is used. If an added language's grammar cannot be loaded, the
-    language's patterns are used.
+    If an added language has the same file suffix as a built-in one, the added language is used. If an added language's
+    grammar cannot be loaded, the language's patterns are used.
     """
 
     def __init__(self, added: Sequence[MapLanguage] = ()) -> None:

@@ -22,7 +22,7 @@ class MatchedWords:
         self._root = root
         query = Query(question)
         self._words: dict[str, str] = {}
-        """Mapping from each searched form of a word to the word in the question.
+        """Maps each searched form of a word to the word in the question.
 
         Words with a higher weight come first.
         """

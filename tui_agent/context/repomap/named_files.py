@@ -36,7 +36,7 @@ _LEAST_OF_MODULE = 2
 _LEAST_OF_PROSE = 3
 """Minimum number of parts of a path without a file suffix. With fewer parts, text such as "read/write" would match."""
 Alike = Callable[[str], Sequence[str]]
-"""Function of a name that returns the files whose names start with it (see `path_kinds.first_name`)."""
+"""Function that returns the files whose names start with a given name (see `path_kinds.first_name`)."""
 
 
 class NamedFile(NamedTuple):
@@ -120,7 +120,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) -> list[NamedFile]:
-    """Return the files whose path ends with the path `word`, or whose path is the end of `word`."""
+    """Return the files whose path ends with the path `word`, or whose complete path is at the end of `word`."""
     parts = _parts(word)
     if not parts:
         return []

@@ -11,7 +11,7 @@ from tui_agent.config.path_kind import is_test
 from tui_agent.context.repomap.question_words import Query
 
 DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
-"""Mapping from a kind of file to the weight of a match in such a file.
+"""Maps a kind of file to the weight of a match in such a file.
 
 `foreign` is vendored code or build output. Documents have the lowest weight: their words match almost every question.
 """

@@ -31,14 +31,14 @@ from tui_agent.errors import EnvironmentFault
 
 T = TypeVar("T")
 ENOUGH = 300
-"""Minimum number of matching files with which the other files are only counted and not listed."""
+"""If at least this many files match, the other files are only counted and not listed."""
 PINNED = ("pinned",)
 NO_WORD = ("no word",)
 """Reasons shown for a file that contains no word of the question."""
 
 
 class ClosedFlag:
-    """Flag by which every thread learns that a repository map was closed."""
+    """Flag that tells all threads that a repository map was closed."""
 
     def __init__(self) -> None:
         self._ended = False

@@ -1,4 +1,4 @@
-"""Removal of those parts of a question that do not describe its topic.
+"""Removal of the parts of a question that do not describe its topic.
 
 Such parts are the fixed text of an issue form, versions, and stack frames of installed packages.
 

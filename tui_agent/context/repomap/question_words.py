@@ -25,7 +25,7 @@ MAX_QUERY = 20_000
 MAX_TERMS = 48
 IDENTIFIER_WEIGHT = 2.0
 NUMBERED_WEIGHT = 0.5
-"""Weight of a name that is joined with its number, such as `utf8`. The name alone has a weight of its own."""
+"""Weight of a name that is joined with its number, such as `utf8`. The name without the number has its own weight."""
 REQUEST_WORDS = frozenset(
     map(
         stem,
@@ -35,14 +35,17 @@ REQUEST_WORDS = frozenset(
         stop support tweak update upgrade wrong""".split(),  # noqa: SIM905 - read as prose
     )
 )
-"""Words that ask for a change but do not say of what. They are rare in code and would otherwise have a high value."""
+"""Words that ask for a change without describing the change. They are rare in code and would otherwise have a high
+value.
+"""
 REQUEST_WEIGHT = 0.1
 """Weight of a word in `REQUEST_WORDS`. Inside a code name, such a word has the weight of a code name."""
 _DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
-"""The weight of a word far from the start of a question, and the position with the weight halfway between it and 1.
+"""Lowest weight of a word, and a word's position in the question.
 
-The first word has the weight 1.
+The first word has the weight 1, and distant words almost the lowest weight. A word at the position `HALF_PLACE` has the
+weight in the middle between the two.
 """
 
 
@@ -54,7 +57,7 @@ ABOUT: dict[str, frozenset[str]] = {
         "settings": "yaml json toml workflow ci settings css html stylesheet template",
     }.items()
 }
-"""Mapping from a kind of file to the words in a question that refer to this kind."""
+"""Maps a kind of file to the words in a question that refer to this kind."""
 SUBJECT = 8
 """Number of words at the start of a question that are taken as its topic."""
 Pair = tuple[str, str]

@@ -21,7 +21,7 @@ All other reasons are adjectives (`3 binary`).
 IN_ORDER = 10
 BRIEF_SYMBOL_CHARS = 80
 MANY_TOPS = 4
-"""Minimum number of top-level names with which a map counts the files of each top-level folder.
+"""If there are at least this many top-level names, a map counts the files of each top-level folder.
 
 With fewer names, the map counts the files of the folders one level below.
 """

@@ -40,9 +40,9 @@ SMALL_BYTES, SMALL_FILES = 400_000, 40
 If there are more, the worker process indexes them.
 """
 SOON_BYTES = 1_500_000
-"""Maximum bytes of all files with which the first call waits for the index.
+"""Maximum total size of all files, in bytes, for the first call to wait for the index.
 
-With more, the call reads all files itself.
+Above this size, the first call reads all files itself.
 """
 ENOUGH = 0.6
 """Minimum fraction of the files that must be in the index. With fewer, the index is not used."""

@@ -83,7 +83,7 @@ class Snapshot:
         return cached[1]
 
     def neighbours(self, path: str) -> tuple[bytes, bytes]:
-        """Return the packed edges to the files that a file uses, and from the files that use it."""
+        """Return two lists of packed edges: to the files that a file uses, and from the files that use it."""
         known = self.known.get(path)
         return self._index_file.neighbours(known.id) if known is not None else (b"", b"")
 

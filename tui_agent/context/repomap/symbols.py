@@ -20,7 +20,7 @@ MAX_SYMBOLS = 2_000
 """Maximum number of symbols that are stored per file. The words of further symbols are stored all the same."""
 MAX_SIGNATURE = 140
 LONG = 4 * MAX_SIGNATURE
-"""Maximum bytes that are read of a signature. The signature is then redacted and cut to `MAX_SIGNATURE`."""
+"""Maximum size of a signature before redaction, in bytes. After redaction, the signature is cut to `MAX_SIGNATURE`."""
 MAX_NAME = 100
 MAX_DEPTH = 1_000
 """Maximum depth of nested brackets for the parser. Files with deeper nesting are read with patterns."""
@@ -34,7 +34,7 @@ _NAMES_ONLY = frozenset(
 )
 """Kinds of symbols that are shown by name only. Their values can be secrets."""
 _WORDS_BEFORE = re.compile(rb"[ \t]*(?:[a-z]+ +){1,3}")
-"""Matches words such as `export` before a definition. The grammar does not count them as part of the definition."""
+"""Matches words such as `export` before a definition. In the grammar, such words are not part of the definition."""
 _FIRST_GROUP = methodcaller("span", 1)
 _SCOPES = frozenset(
     "class module struct impl trait interface enum object heading contract table".split()  # noqa: SIM905

@@ -37,17 +37,17 @@ The system ends a process that takes longer. The limit is not for elapsed time: 
 take ten seconds.
 """
 SPLIT_BYTES = 3_000_000
-"""Minimum total bytes of the files for which a second process is started."""
+"""A second process is started if all files together have at least this many bytes."""
 CHUNK_BYTES, LEAST_BYTES, MOST_CHUNKS = 1_500_000, 200_000, 2_000
 WORKER_SHARE = 8
-"""Divisor of the remaining bytes that gives the size of the next chunk. For example, 8 gives an eighth of them."""
+"""The size of the next chunk is the number of remaining bytes divided by this number."""
 PATIENCE_S = 60.0
 END_S = 2.0
 _NUMBER = Struct("<I")
 
 
 class CurrentFileNote:
-    """A note with the name of the file being read. The next process reads it if this file kills the process."""
+    """A note with the name of the file being read. If this file kills the process, the next process reads the note."""
 
     def __init__(self, index: Path, number: int) -> None:
         self._path = Path(f"{index}.now{number}")

@@ -300,7 +300,7 @@ def _is_closed(line: socket.socket) -> bool:
 def user_process_limit(processes: int) -> int:
     """Return the value of RLIMIT_NPROC that lets a command start `processes` processes, or 0 for no limit.
 
-    The kernel counts all processes of the user, so they are added. For root, the result is 0, because the kernel does
+    The kernel counts all processes of the user, so their number is added. For root, the result is 0, because the kernel does
     not apply the limit to a privileged user.
     """
     if os.getuid() == 0 or not reaper.LINUX:

@@ -102,7 +102,7 @@ class SecretFiles:
         self._current: dict[str, _Folder] = {}
         """Maps a path to its folder. Holds only folders that were read in the current scan."""
         self._keys: dict[str, tuple[tuple[int, int, int], bool]] = {}
-        """Maps a file that can be a certificate to its stamp, and to True if the file contains a private key."""
+        """Maps a possible certificate file to its stamp and a flag. The flag is True if the file contains a private key."""
         self._git = GitContent()
         self._ignore = IgnoreFiles(self._root, self._control_names)
         """The ignore files at the time of the current scan."""
