@@ -19,7 +19,7 @@ settings.load_profile("ci")
 
 # No test may depend on where the caller keeps files, or on which model and key the caller uses. A test that needs one
 # of these variables sets it.
-CALLERS_OWN = ("XDG_", "TUI_AGENT_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GIT_")
+CALLERS_OWN = ("XDG_", "TUI_AGENT_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GIT_", "PYTEST_ADDOPTS")
 for name in [name for name in os.environ if name.startswith(CALLERS_OWN)]:
     del os.environ[name]
 
