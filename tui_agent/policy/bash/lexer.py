@@ -14,7 +14,7 @@ from tui_agent.policy.bash import syntax
 from tui_agent.policy.bash.cursor import DELIMITER, Cursor
 
 MAX_BRACE_WORDS: Final = 500
-"""Maximum number of words that all brace expansions of a script together may produce."""
+"""Maximum number of words from all brace expansions in a script."""
 
 _PLAIN = re.compile(rf"[A-Za-z0-9_./:%@^+=~#\],-]+|(?<![^ \t\n;&|<>(])(?:!=?|\[){DELIMITER}")
 """Matches literal characters of a word. `!`, `!=` and `[` are literal only as whole words."""
@@ -29,8 +29,8 @@ _VARIABLE = re.compile(
 )
 """Matches a variable such as `$name`.
 
-`$_` is excluded: every command changes its value. No digit or non-ASCII letter may follow. With one, it would not be
-certain where the name ends.
+`$_` is excluded: every command changes its value. No digit or non-ASCII letter may follow. Otherwise the end of the
+name would not be certain.
 """
 _EXPANSIONS: Final = {
     "(": "it uses arithmetic",
@@ -49,7 +49,7 @@ _NUMBERS = re.compile(r"\{(0|-?[1-9][0-9]{0,5})\.\.(?!\1\})(0|-?[1-9][0-9]{0,5})
 _ODD_TILDE = re.compile(r"[:=]~|\A~(?!/|\Z)")
 _SIGN_IN_COMMAND = re.compile(r"[\\*?%!]|(?!\A\[\Z)\[|(?<!\$)\{")
 _BYTES_OF_BLANKS: Final = frozenset(b"\x85\xa0")
-"""Bytes that some systems treat as blanks, even if the byte is a part of an encoded letter."""
+"""Bytes that some systems treat as blanks, even inside an encoded letter."""
 
 
 class Role(Enum):
@@ -107,10 +107,9 @@ class WordReader:
         return syntax.Word(cursor.text[start : cursor.position], start, (syntax.ProcessOutput(script),))
 
     def read_body(self, start: int, end: int) -> syntax.Word:
-        """Read a here-document body from offset `start` to offset `end`. Its delimiter is not quoted.
+        """Read the body of a here-document from offset `start` to offset `end`. The delimiter is not quoted.
 
-        Bash expands only variables and substitutions in such a body; every other character, quotes included, is
-        literal.
+        Bash expands only variables and substitutions in such a body. Every other character is literal, even a quote.
         """
         cursor, behind = self._cursor, self._cursor.position
         pieces: list[syntax.Piece] = []
@@ -286,7 +285,7 @@ def _expand_span(first: int, last: int) -> list[str]:
 def _keeps_its_meaning(piece: syntax.Piece) -> bool:
     """Return True if a piece of a word means the same after bash has expanded the braces in that word.
 
-    An example where this is False is the variable in `$x{a,b}`: bash expands the word to `$xa $xb`.
+    For example, the variable in `$x{a,b}` does not: bash expands the word to `$xa $xb`.
     """
     if isinstance(piece, syntax.Text | syntax.Variable) and piece.quoted:
         return True

@@ -21,7 +21,7 @@ MAX_PIPES: Final = 400
 MAX_OPEN: Final = 200
 MAX_DEPTH: Final = 50
 MAX_WORDS: Final = 5_000
-"""Maximum number of words in all commands that a text may contain."""
+"""Maximum number of words in all commands that a text might run."""
 
 Words: TypeAlias = tuple[str | None, ...]
 
@@ -55,12 +55,12 @@ _ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
 
 @dataclass(frozen=True, slots=True)
 class PossibleCommands:
-    """All commands and scripts that a text may run.
+    """All commands and scripts that a text might run.
 
-    `commands` holds the words of each possible command. A word is None if it is not literal: it may then be any text,
-    several words, or no word. `texts` are the quoted texts of more than one word, without their quotes: a program may
-    run them as a script. `unreadable` is True if the text is too long or takes too long to parse, so that commands
-    may be missing.
+    `commands` holds the words of each possible command. A word is None if bash expands a part of it: it can then be any
+    text, several words, or no word. `texts` are the quoted texts of more than one word, without their quotes. A program
+    might run such a text as a script. `unreadable` is True if the text is too long or takes too long to parse, so
+    commands can be missing.
     """
 
     commands: tuple[Words, ...]

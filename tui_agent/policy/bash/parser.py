@@ -86,7 +86,7 @@ class _ScriptReader:
         return script
 
     def _read_list(self, *ends: str) -> syntax.Script:
-        """Parse at least one pipeline, up to a reserved word in `ends` (or `)`), or to the end of the script."""
+        """Parse one or more pipelines. Stop at `)`, at a reserved word in `ends`, or at the end of the script."""
         cursor = self._cursor
         self._depth += 1
         if self._depth > MAX_DEPTH:

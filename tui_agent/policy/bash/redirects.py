@@ -1,6 +1,7 @@
 """The parser for redirections and here-documents of bash.
 
-Invariant: in a here-document body only variables and substitutions are expanded; with a quoted delimiter, nothing is.
+Invariant: in the body of a here-document, only variables and substitutions are expanded. With a quoted delimiter,
+nothing is expanded.
 """
 
 import re

@@ -176,7 +176,7 @@ Connector: TypeAlias = Literal["&&", "||", ";", "&", ""]
 
 @dataclass(frozen=True, slots=True)
 class ScriptItem:
-    """A pipeline of a list, and the connector after it (`;`, `&`, `&&`, `||`).
+    """A pipeline in a list, and the connector after it (`;`, `&`, `&&`, `||`).
 
     A newline is stored as `;`, the end of the list as an empty string.
     """

@@ -22,7 +22,7 @@ from tui_agent.policy.toml_text import parse_toml
 
 PROGRAMS = Path(__file__).parent / "programs"
 _FILE_NAMES = {".": "source", "[": "test", ":": "true"}
-"""Mapping from a program such as `[` to the name of its file. These programs cannot be file names themselves."""
+"""Maps a program such as `[` to the name of its file. Such a program's own name cannot be a file name."""
 _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
 """Keys that the table of a project or plugin may have if the catalog already knows the program."""
 _MAX_LIKES = 8
@@ -109,12 +109,12 @@ class Catalog:
         return next(filter(None, found), None)
 
     def _resolve(self, names: Sequence[str], shelves: Sequence[Shelf], likes: int) -> Entry | None:
-        """Build the entry of the first name for which a shelf (a source of entries) has a table.
+        """Try the names in order, and build the entry of the first one that a shelf (a source of entries) has.
 
-        Return None if no shelf has a table for any of the names.
+        Return None if no shelf has any of the names.
 
-        A table's key `like` names another entry to inherit from. At most `likes` entries are followed in this way,
-        because a table could refer to itself.
+        A table's key `like` names another entry to inherit from. At most `likes` such references are followed, because
+        a table could refer to itself.
         """
         for name, (place, shelf) in product(names, enumerate(shelves, 1)):
             found = shelf(name)
@@ -165,7 +165,7 @@ class Catalog:
                 yield from _locate(name, wrong[name] or self._find_faults(name, table))
 
     def _find_faults(self, name: str, table: Table) -> list[TableFault]:
-        """Return the faults of an entry that can be found only after it has inherited from its `like` entry."""
+        """Return the faults of an entry that show only once the inherited keys are added."""
         try:
             entry = self.entry(name)
         except TableFault as fault:

@@ -59,7 +59,7 @@ def check_table(text: str, source: str, judge: Judge) -> list[Problem]:
 
 
 def _failed_examples(tables: Mapping[str, Table], catalog: Catalog, judge: Judge) -> Iterator[TableFault]:
-    """Yield a fault for each example in these tables on which `judge` gives another verdict than the example states.
+    """Yield a fault for each example in these tables with an unexpected verdict from `judge`.
 
     The examples of a faulty entry are skipped.
     """

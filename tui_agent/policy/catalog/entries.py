@@ -1,4 +1,4 @@
-"""A catalog entry for one program, built from its TOML table and the entry that it is `like`.
+"""A catalog entry for one program, built from its TOML table and the entry that its key `like` names.
 
 Invariant: an entry is complete and valid: each spelling belongs to one option, and each operand has a meaning.
 """
@@ -35,10 +35,10 @@ class Entry:
 
     `name` is its full name ("git log"), and `place` is its source file ("programs/git/log.toml").
 
-    `options` maps each spelling to its option, including the options of the entry that this entry is `like`; all
-    spellings of one option map to the same object. `family` has the name of this entry, then the name of the entry that
-    it is `like`, and so on; the entry inherits their subcommands. `table` holds the keys that other entries inherit if
-    they are `like` this entry.
+    An entry inherits from the entry that its key `like` names. `options` maps each spelling to its option, including
+    inherited options; all spellings of one option map to the same object. `family` has the name of this entry, then the
+    name of the entry that it inherits from, and so on. The entry inherits the subcommands of all of them. `table` holds
+    the keys that other entries can inherit.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Entry:
 
 
 def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry:
-    """Build the entry of a program from its TOML table and from `base`, the entry that it is `like`.
+    """Build the entry of a program from its TOML table and from `base`, the entry to inherit from.
 
     Raises `TableFault` if the table is not valid.
     """

@@ -113,14 +113,15 @@ class Option(Model):
     only attached: `-U5`, `--color=auto`; the next word never belongs to the option).
     `means`: the meaning of the value.
     `second`: the meaning of a second value after the first (`jq --arg NAME VALUE`).
-    `values`: the allowed values, in which `*` matches any text; empty allows every value (but no value if the option
-    means `setting`).
+    `values`: the allowed values, in which `*` matches any text. If empty, every value is allowed, but no value if
+    `means` is `setting`.
     `effects`: the effects that the option adds to the program's own effects.
-    `repeats`: the option may be given more than once; an option without a value always may.
+    `repeats`: the option can be given more than once. An option without a value can always be repeated.
     `replaces_operand`: with the option, the first operand is no longer expected (`grep -e PATTERN`).
     `prints`: what the output can contain, instead of the program's `prints` (`grep -l`: paths, `grep -n`: text).
-    `below`: with the option, the program reads everything below the folders that it is given.
-    `reads_hidden`, `reads_ignored`, `reads_untracked`: with the option, the program no longer skips such files.
+    `below`: with the option, the program reads everything below its folders.
+    `reads_hidden`, `reads_ignored`, `reads_untracked`: with the option, the program also reads hidden, ignored or
+    untracked files.
     `follows_links`: with the option, the program follows links below a folder.
     `names_only`: with the option, the program prints no file contents.
     `ends`: the program only prints information about itself and ignores the other arguments (`--help`).
@@ -191,19 +192,19 @@ class Program(Model):
     """A known program or subcommand, as a table of the catalog describes it.
 
     `about`: what the program does, in one sentence.
-    `like`: another program, or another subcommand of the same folder, to inherit from; a user's entry may inherit from
-    tui-agent's entry of the same name. `flags` and `options` add to the
-    inherited ones, and every other key replaces the inherited value; subcommands are inherited, examples are not.
+    `like`: another program, or another subcommand of the same folder, to inherit from. A user's entry can inherit from
+    tui-agent's entry of the same name. `flags` and `options` add to the inherited ones, and every other key replaces
+    the inherited value. Subcommands are inherited, examples are not.
     `effects`: the effects of a call if all its options are listed in the entry.
     `flags`: options without a value. Each item is one option, with its spellings separated by blanks.
-    `options`: mapping from the spellings of an option with a value to the value's meaning, or to a table with the keys
-    of an option.
-    `operands`: the meanings of the operands in order, with `?` for an optional operand, with `...` for any number.
-    `default_operand`: the operand that is assumed if the call has none. If the operand of the program is a command, the
-    default operand is the name of a program (`env` alone runs `printenv`).
+    `options`: options with a value. Maps the spellings of an option to the meaning of its value, or to a table with the
+    keys of an option.
+    `operands`: the meanings of the operands in order, with `?` for an optional operand and `...` for any number.
+    `default_operand`: the operand of a call without operands. It is the name of a program if the operand is a command
+    (`env` alone runs `printenv`).
     `option_style`: `gnu` (clusters of letters, `--long=value`, options anywhere, `--` ends them), `first` (like `gnu`,
     but the first operand ends the options), `single` (like `gnu`, without clusters: `-p -w`), `words` (an option is a
-    whole word with one or two dashes, and the next word its value), `tar` (the first word may be a bundle of letters
+    whole word with one or two dashes, and the next word is its value), `tar` (the first word may be a bundle of letters
     without a dash; some entries list the allowed letters, as in `ps a`), or `none` (every word is an operand).
     `numeric_option`: `-5` is allowed.
     `subcommands`: the first one or two operands name another entry. That entry is in the folder with this program's
@@ -212,21 +213,21 @@ class Program(Model):
     `.gitignore`), `untracked`.
     `reads_below`: the program reads everything below its operands. The tables of users and plugins must set it if an
     operand or the value of an option means `read` or `list`.
-    `only_names`: name patterns of the files that the program reads below a folder; empty: all files.
+    `only_names`: name patterns of the files that the program reads below a folder. If empty, it reads all files.
     `prints`: what the output can contain, so that `$(…)` can be an operand: `paths` that exist below the operands,
     `names`, `numbers`, `hashes`, `revisions`, unchanged `lines` of standard input, `nothing`, or any `text`.
     `changes_paths`: the program changes or deletes the files that its path filters select.
-    `options_are_harmless`: every option, listed or not, does no more than read. An operand may then be a pattern, which
-    could expand to a file name that the program reads as an option. No file name in the workspace may look like one.
+    `options_are_harmless`: no option, listed or not, does more than read. An operand can then be a pattern, although a
+    matching file name might look like an option.
     `certain_outputs`: what certain calls can print. Each table has conditions for a call (`options`, `others`,
-    `operands`) and its own `prints`, which then replaces the `prints` of the program. Not inherited.
-    `remember`: the number of words before `*` in a rule that is offered for the program; 0: no rule is offered.
+    `operands`). Its own `prints` replaces the `prints` of the program for such a call. Not inherited.
+    `remember`: the number of words before `*` in an offered rule. If 0, no rule is offered for the program.
     `downloads`: the program may download code and run it.
     `forbidden`: the reason why no profile runs the program ("it stops the machine").
-    `added_suffixes`: if a file is missing, the program tries the name with such a suffix (`zcat a` reads `a.gz`). A
-    program with this key may expand patterns itself.
-    `steered_by`: names of project files that decide what the program runs, reads or writes (`rust-toolchain.toml`). If
-    there is such a file, only a sandbox confines the program.
+    `added_suffixes`: suffixes that the program adds to the name of a missing file (`zcat a` reads `a.gz`). Such a
+    program might expand patterns itself.
+    `steered_by`: names of project files that decide what the program runs, reads or writes (`rust-toolchain.toml`).
+    With such a file, only a sandbox confines the program.
     `builtin`: the program is a shell builtin, so no file in `PATH` can replace it.
     `examples`: command lines with the verdict of the profile `ask` without a sandbox: tables with `line`, `decision`
     (`allow`, `ask`, `deny`) and `because`, a part of the reason.

@@ -38,9 +38,9 @@ def offer_choices(
 ) -> tuple[PermissionChoice, ...]:
     """Return the choices of an approval: allow the call once, or save a rule for this session or for always.
 
-    `tool` is the name of the called tool, `asked` are the effects that need approval; `lines` are the reports on the call's
-    command lines, and `reason` is the reason for asking. For an offered choice, `unavailable_reason` holds a description
-    of what its rule allows.
+    `tool` is the name of the called tool, and `asked` are the effects that need approval. `lines` are the reports on
+    the call's command lines, and `reason` is the reason for asking. For an offered choice, `unavailable_reason`
+    describes what the rule allows.
     """
     kinds = {effect.kind for effect in asked}
     if not asked:

@@ -1,4 +1,4 @@
-"""The classes of a tool call ("network", "destructive" …), by which approvals, events and the trace group commands.
+"""The classes of tool calls ("network", "destructive" …). Approvals, events and the trace group commands by class.
 
 Invariant: this module is pure; a class depends only on effects, doubts and facts about the workspace.
 """
@@ -46,7 +46,7 @@ def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str
 def runs_anything(command: CommandReport) -> bool:
     """Return True if a command runs unknown code.
 
-    This holds for every program for which no rule is ever offered, except launchers such as `uv run`.
+    These are the programs without offered rules, except launchers such as `uv run`.
     """
     return Effect.RUNS in command.effects and not command.program.remember and not command.runs_next
 

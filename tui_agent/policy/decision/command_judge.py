@@ -40,7 +40,7 @@ UNPROVEN = "tui-agent cannot tell exactly what this command does."
 FETCHES_CODE = "It uses the network and may run downloaded code."
 
 _ODD_WORD = re.compile(r"unexpected `(\w+|\})`")
-"""Matches the refusal of a shell keyword by our parser. Bash does not accept a keyword at this position either."""
+"""Matches the refusal of a shell keyword by our parser. Bash would refuse the keyword there, too."""
 
 SHADOWED = "guard.workspace-program"
 """Id of the judgement about a command that would run a file of the workspace as its program."""
@@ -61,7 +61,7 @@ class CommandJudge:
         return self.facts.sandboxed and self.profile.confined_commands == "allow"
 
     def judge(self, effect: RunEffect, line: LineReport) -> list[Judgement]:
-        """Return the judgements about a command line, whose report is `line`."""
+        """Return the judgements about a command line. `line` is the report on it."""
         uses = line_uses(effect, line, self.facts)
         mentioned = MentionedFileJudge(self.rules, self.files, self.facts)
         files = [
@@ -105,7 +105,7 @@ class CommandJudge:
     ) -> Iterator[Judgement]:
         """Yield judgements of guards about commands that no profile runs, such as `rm -rf ~`.
 
-        `inner` are commands that the line possibly runs, each with True if its text may be just prose.
+        `inner` holds pairs: a command that the line might run, and True if its text might be just prose.
         """
         texts = (line.line, *(text for command in line.commands for text in command.code))
         reasons = [starts_without_end(text) for text in texts]
@@ -242,9 +242,9 @@ class CommandJudge:
 
 
 _UNCERTAIN = frozenset({"value", "option-like", "folder", "limit"})
-"""Kinds of doubts about words of a command for which the policy asks even if there is a sandbox."""
+"""Kinds of doubts about the words of a command. The policy asks about them even if there is a sandbox."""
 _NOT_BY_RULE = frozenset({"value", "option-like", "variable", "folder", "limit"})
-"""Kinds of doubts about a command with which no allow rule for commands applies."""
+"""Kinds of doubts that keep `allow` rules from applying to a command."""
 
 
 def _risk_of(line: LineReport) -> str:

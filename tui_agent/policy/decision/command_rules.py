@@ -1,4 +1,4 @@
-"""Checks whether ask and deny rules for commands and hosts match any possible reading of a command.
+"""The matching of `ask` and `deny` rules for commands and hosts with every possible reading of a command.
 
 Invariant: no judgement of this module allows a call. Without rules against commands or hosts there are no judgements,
 except for lines that cannot be read.
@@ -26,7 +26,7 @@ _BLANK = re.compile(r"\s")
 
 
 def judgements_against(rules: RuleIndex, line: LineReport) -> Iterator[Judgement]:
-    """Yield the judgements of the ask and deny rules that match a command or a host of a command line."""
+    """Yield the judgements of the `ask` and `deny` rules that match a command or a host of a command line."""
     if rules.against_commands:
         for command in line.commands:
             yield from _against_command(rules, command, refused=bool(line.refusal))
@@ -48,7 +48,7 @@ def _rules_against(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Ju
 
 
 def _against_text(rules: RuleIndex, text: str) -> Iterator[Judgement]:
-    """Yield the judgements of ask and deny rules that match words anywhere in the text of a command line.
+    """Yield the judgements of `ask` and `deny` rules that match words anywhere in the text of a command line.
 
     The command line may print a script and then run it: `echo git push | tee log | sh`.
     """
@@ -134,7 +134,10 @@ def _judge_hidden_commands(rules: RuleIndex, command: CommandReport) -> Iterator
 
 
 def _command_texts(command: CommandReport) -> Iterator[str]:
-    """Yield the texts that a command may run: code, values of variables, and words with blanks of unknown meaning."""
+    """Yield the texts that a command might run.
+
+    These are code, values of variables, and words with blanks whose meaning is unknown.
+    """
     yield from command.code
     yield from (text.replace("\\n", "\n") for text in command.code if "\\n" in text)
     yield from _setting_texts(command)
@@ -209,5 +212,5 @@ def _setting_texts(command: CommandReport) -> list[str]:
 
 
 def allows(rule: Rule, command: CommandReport) -> bool:
-    """Return True if an allow rule for commands matches this command. Every word of the command must be certain."""
+    """Return True if an `allow` rule for commands matches this command. Every word of the command must be certain."""
     return fits_words(rule.rest, words_of(command), certain=True)

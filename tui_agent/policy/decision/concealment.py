@@ -12,7 +12,7 @@ from tui_agent.protocol.effects import Effect, NetworkEffect, RunEffect, WriteEf
 from tui_agent.protocol.unicode_text import describe_invisible, describe_lookalike
 
 MAX_CHARACTERS = 100_000
-"""Maximum characters that are checked of a text. About a longer command line, the user is asked anyway."""
+"""Maximum length of the checked text, in characters. The user is always asked about a longer command line."""
 
 
 def find_concealed(effects: Sequence[Effect]) -> list[Judgement]:

@@ -21,13 +21,13 @@ from tui_agent.policy.interpreter.report import CommandReport, LineReport
 from tui_agent.protocol.effects import RunEffect
 
 InnerCommand: TypeAlias = tuple[CommandReport, bool]
-"""(command that another command may run, True if it is part of a text that may be prose)."""
+"""(command that another command might run, True if its text might be prose)."""
 MAX_READINGS: Final = 40
-"""Maximum number of words in a command that are tried as the name of a program."""
+"""Maximum number of words in a command that are tried as a program name."""
 MAX_WRITTEN: Final = 200
-"""Maximum number of commands that are considered from scripts that a command line may write."""
+"""Maximum number of commands from the scripts that a command line might write. Further commands are ignored."""
 _OPEN: Final = frozenset({"program", "option", "operand", "language", "limit"})
-"""Kinds of doubts about a command that leave open what its words mean."""
+"""Kinds of doubts that leave the meaning of a command's words unknown."""
 _PROSE_EFFECTS: Final = frozenset({Effect.DELETES, Effect.ACTS_AS_OTHER})
 """Effects that are reported even for a command in a text that may be just prose."""
 _CUTS = re.compile(r"[=:]+")
@@ -139,7 +139,7 @@ def is_of_git(command: CommandReport) -> bool:
 def is_open(command: CommandReport) -> bool:
     """Return True if it is not known what the words of a command mean.
 
-    `bash -c -e 'rm x'` is an example: the script follows the options.
+    For example, `bash -c -e 'rm x'` is open: the script comes after a further option.
     """
     return has_open_doubt(command) or any(code.startswith(("-", "+")) for code in command.code)
 
@@ -191,8 +191,8 @@ def runs_written_file(command: CommandReport, line: LineReport) -> bool:
 def _word_parts(word: str) -> Sequence[str]:
     """Return the parts of a word that may name an action: `--mode=delete x` gives `mode` and `delete`.
 
-    Leading dashes are dropped, and the word is cut at `=` and `:`. Of a value, only the first word is returned; of a
-    path, only the last name.
+    Leading dashes are dropped, and the word is cut at `=` and `:`. A value is reduced to its first word, and a path to
+    its last name.
     """
     name, *values = _CUTS.split(word.lstrip("-"), maxsplit=2)
     firsts = [value.split(maxsplit=1)[0] for value in values if value.strip()]

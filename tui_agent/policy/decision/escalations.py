@@ -118,7 +118,7 @@ def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) 
 
 
 def _is_inside(use: FileUse, command: CommandReport) -> bool:
-    """Return True if a file lies below each folder in which git may run.
+    """Return True if a file is inside every folder that git may run in.
 
     `git diff` shows any file outside such a folder, even a hidden or untracked file.
     """

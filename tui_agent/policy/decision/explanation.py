@@ -36,7 +36,7 @@ _BLANKS = re.compile(r"[ \t\n]++")
 """Matches blanks in a shell command. Other space characters are part of a word and must stay visible."""
 _SERIOUS = frozenset({classes.DESTRUCTIVE, classes.PRIVILEGE})
 _MOST_TEXT = 12_000
-"""Maximum characters of all rows together. The rows are part of one event in the log."""
+"""Maximum length of all rows together, in characters. The rows are part of one event in the log."""
 _STARTS_NEXT = CommandEffect(verb="starts", target="the command below")
 _RUNS_CODE = CommandEffect(verb="runs or changes", target="code in this workspace")
 _VERBS: dict[FileAction, str] = {

@@ -38,11 +38,11 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
     "move": _CHANGES,
     "delete": _CHANGES,
 }
-"""Mapping from an action on a file to the kinds of rules that apply to the action."""
+"""Maps an action on a file to the kinds of rules that apply to the action."""
 
 
 RESTORABLE: Final = "restorable"
-"""Last part of a judgement's id. The judgement allows deleting a file that `/undo` can restore."""
+"""Last part of the id of a judgement. Such a judgement allows deleting a file that `/undo` can restore."""
 
 
 def is_single_deletion(use: FileUse) -> bool:
@@ -119,10 +119,10 @@ class FileJudge:
         return guard or ("secret" if pattern and self._matches_secret(at) else "")
 
     def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Judgement | None:
-        """Return the strictest judgement of the ask and deny rules for a file; None if no such rule applies.
+        """Return the strictest judgement of the `ask` and `deny` rules for a file; None if no such rule applies.
 
-        Rules for the file itself come first, then rules that its pattern may match, then rules for files below it.
-        `whats` are the kinds of rules to apply; by default, the kinds for the action of `use`.
+        Rules for the file itself come first. Rules that match a pattern are next, and rules for files below a folder
+        are last. `whats` are the kinds of rules to apply; by default, the kinds for the action of `use`.
         """
         whats = whats or _RULES[use.action]
         rules = [rule for what in whats for rule in self.rules.rules_for_file(at, what, self.facts)]

@@ -52,8 +52,8 @@ def line_uses(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> list[U
 def _made_links(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[_Link]:
     """Yield the links that an `ln` command creates.
 
-    The target of a symbolic link is relative to the link's folder, the target of a hard link is not. Links are yielded
-    for both kinds, whatever the options of `ln`.
+    The target of a symbolic link is relative to the link's folder; the target of a hard link is not. The options of
+    `ln` are ignored: both possible targets are yielded.
     """
     operands = [word.known for word in command.words[1:] if not (word.known or "").startswith("-")]
     sources = [path for use, path in uses if use.action in ("read", "list")]
@@ -113,7 +113,7 @@ def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
 def _with_parents(path: str) -> Iterator[str]:
     """Yield variants of a pattern in which one name is replaced by `..`.
 
-    Only a pattern such as `.*` is replaced, which also matches `..` in bash before 5.2.
+    Only a pattern such as `.*` is replaced: it also matches `..` in bash before 5.2.
     """
     names = path.split("/")
     for at, name in enumerate(names):
@@ -134,7 +134,7 @@ def literal_path(path: str) -> str:
 
 
 def paths_from(command: CommandReport, text: str, cwd: str) -> Iterator[str]:
-    """Yield the path `text` relative to the workspace, once for each folder in which the command may run."""
+    """Yield the path `text` relative to the workspace, once for each folder that the command might run in."""
     if not text:
         return
     if text.startswith(("/", "~")):

@@ -51,7 +51,7 @@ class MentionedFileJudge:
     facts: PolicyFacts
 
     def judge(self, command: CommandReport, uses: Uses, cwd: str) -> Iterator[Judgement]:
-        """Yield the judgements of guards and of ask and deny rules for a command.
+        """Yield the judgements of guards and of `ask` and `deny` rules for a command.
 
         `uses` are the files of the command relative to the workspace; `cwd` is the working folder of the call.
         """
@@ -193,9 +193,9 @@ def _below_judgement(name: str) -> Judgement:
 
 
 def _proven_paths(command: CommandReport, uses: Uses) -> Collection[str]:
-    """Return the paths whose use by a command is completely reported; none if the report may be incomplete.
+    """Return the paths that a command uses only as its report says; none if the report might be incomplete.
 
-    Another word of the command that names such a path need not be judged.
+    If another word of the command names such a path, that word need not be judged.
     """
     if command.doubts or (changes_unnamed(command) and not is_runner(command)):
         return ()

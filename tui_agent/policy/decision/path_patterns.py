@@ -43,7 +43,7 @@ def _matches_name(shape: str, name: str) -> bool:
 def leaves_out(use: FileUse, rule: Rule, start: str) -> bool:
     """Return True if a command's options make it skip the files that a rule is about.
 
-    `use` reads everything below `start`; the command's options may exclude the rule's path, or include only other
+    `use` reads everything below `start`; the command's options can exclude the rule's path, or include only other
     names.
     """
     parts = [name for name in rule.rest.split("/") if name not in ("", ".")]

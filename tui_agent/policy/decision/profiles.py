@@ -49,7 +49,7 @@ PROFILES: dict[PolicyName, Profile] = {
 }
 
 BEYOND_SANDBOX = frozenset(Effect) - {Effect.READS, Effect.WRITES, Effect.RUNS}
-"""Effects of a command for which the verdict `confined_commands` does not apply.
+"""Effects that exclude a command from the verdict `confined_commands`.
 
 Either a sandbox does not confine the effect, or the user must know about it.
 """

@@ -195,7 +195,7 @@ def _fits(rule: Rule, example: str) -> bool:
 
 
 def _stops(rule: Rule, example: str) -> bool:
-    """Return True if an ask or deny rule for files applies to `example`, a shell pattern or a command line."""
+    """Return True if an `ask` or `deny` rule for files applies to `example`, a shell pattern or a command line."""
     facts = PolicyFacts("/workspace", "bypass")
     if " " not in example:
         return bool(RuleIndex([rule]).rules_for_pattern(place(example, facts), [rule.what], facts))

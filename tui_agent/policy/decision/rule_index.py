@@ -1,7 +1,8 @@
 """The index of rules by kind, and the search for the rules that apply to a file, host or tool.
 
-Invariant: a rule that allows must certainly apply. For a rule that asks or denies it is enough that it may apply. It is
-compared with the given path and the real path, in any letter case, and links in the rule's own path are followed.
+Invariant: an `allow` rule applies only if it certainly matches. An `ask` or `deny` rule applies if it might match. Such
+a rule is compared with the given path and the real path, in any letter case, and links in the rule's own path are
+followed.
 """
 
 import posixpath
@@ -19,13 +20,13 @@ from tui_agent.policy.rules.grammar import Rule, What
 from tui_agent.ports.policy import PolicyFacts
 
 _SESSION: Final = "this session"
-"""Source of the rules that the user granted for the session, as it is shown."""
+"""The source that is shown for rules granted for the session."""
 _SOURCE_FILE: Final = re.compile(
     r"[^/]\.(?:py|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|java|rb|md|txt|toml|json|ya?ml|sh|html|css)$"
 )
 """Matches names of source files.
 
-Rules such as `**/*.lock` are not applied below such a path, which is hardly ever a folder.
+Such a path is hardly ever a folder, so rules such as `**/*.lock` are not applied below it.
 """
 
 
@@ -38,24 +39,24 @@ class RuleIndex:
         for rule in self.rules:
             self._by_what.setdefault(rule.what, []).append(rule)
         self.against_commands = self.rules_against("run")
-        """Rules for commands that ask or deny."""
+        """`ask` and `deny` rules for commands."""
         fixed = (grammar.fixed_part(rule.rest) for rule in self.rules_against("read", "edit", "remove"))
         self.fixed_paths = tuple(dict.fromkeys(filter(None, fixed)))
-        """Fixed beginnings of the paths in rules for files that ask or deny.
+        """Fixed beginnings of the paths in `ask` and `deny` rules for files.
 
         They are keys for `PolicyFacts.resolved`.
         """
         self.program_names = tuple(
             dict.fromkeys(grammar.first_word(rule.rest) for rule in self.against_commands)
         )
-        """Names of the programs in rules for commands that ask or deny. "" if a rule begins with a pattern."""
+        """Names of the programs in `ask` and `deny` rules for commands. "" if a rule begins with a pattern."""
 
     def rules_for(self, what: What) -> Sequence[Rule]:
         """Return the rules of one kind, such as `run`."""
         return self._by_what.get(what, ())
 
     def rules_against(self, *whats: What) -> list[Rule]:
-        """Return the rules of these kinds that ask or deny."""
+        """Return the `ask` and `deny` rules of these kinds."""
         return [rule for what in whats for rule in self.rules_for(what) if rule.verdict != "allow"]
 
     def rules_for_file(self, at: Place, what: What, facts: PolicyFacts) -> list[Rule]:
@@ -67,7 +68,7 @@ class RuleIndex:
         return [rule for rule in rules if _means_file(rule, names, facts)]
 
     def rules_below(self, at: Place, whats: Sequence[What], facts: PolicyFacts) -> list[Rule]:
-        """Return the ask and deny rules of these kinds for files that may lie below a folder."""
+        """Return the `ask` and `deny` rules of these kinds for files that may lie below a folder."""
         file = _SOURCE_FILE.search(at.absolute) is not None
         if f"{facts.workspace}/".startswith(f"{at.absolute.rstrip('/')}/"):
             at = Place(at.given, at.absolute, "")
@@ -81,7 +82,7 @@ class RuleIndex:
     def rules_for_pattern(
         self, at: Place, whats: Sequence[What], facts: PolicyFacts, *, below: bool = False
     ) -> list[Rule]:
-        """Return the ask and deny rules of these kinds for files that a shell pattern may match.
+        """Return the `ask` and `deny` rules of these kinds for files that a shell pattern may match.
 
         With `below`, rules for files below a match of the pattern are included.
         """
@@ -123,9 +124,9 @@ def first_judgement(rules: Sequence[Rule], verdict: str) -> Judgement | None:
 
 
 def stopping_judgement(rules: Sequence[Rule]) -> Judgement | None:
-    """Return the judgement of the first deny rule.
+    """Return the judgement of the first `deny` rule.
 
-    Without a deny rule, use the first ask rule; without both, return None.
+    Without a `deny` rule, use the first `ask` rule; without both, return None.
     """
     return first_judgement(rules, "deny") or first_judgement(rules, "ask")
 
@@ -150,8 +151,8 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
 def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
     """Return True if a rule applies to a file.
 
-    `names` are the real path of the file and the path as given. An allow rule must match the real path; other rules may
-    match either path.
+    `names` are the real path of the file and the path as given. An `allow` rule must match the real path. For other
+    rules, a match with either path is enough.
     """
     if rule.verdict == "allow":
         return grammar.fits_path(rule.rest, names[0].relative, names[0].absolute)

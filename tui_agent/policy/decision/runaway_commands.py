@@ -1,6 +1,7 @@
 """The guard against commands whose arguments end every process, or start processes without end.
 
-Invariant: this module is pure. It looks at arguments; the catalog's key `forbidden` does not.
+Invariant: this module is pure. For programs and subcommands that are never allowed, see the key `forbidden` in the
+catalog.
 """
 
 import re
@@ -41,10 +42,10 @@ def reason_to_forbid(command: CommandReport) -> str:
 
 
 def starts_without_end(text: str) -> str:
-    """Return a reason to forbid a bash text that starts processes without end; empty if it does not.
+    """Return a reason to forbid a bash text that starts processes without end; empty for any other text.
 
-    Examples are a function that starts itself in a pipe or in the background (the fork bomb `f() { f | f & }`), and
-    an endless loop that only starts background processes.
+    Examples are a function that starts itself in a pipe or in the background (the fork bomb `f() { f | f & }`), and an
+    endless loop that only starts background processes.
     """
     text = text[:_MAX_TEXT]
     ends = _bracket_ends(text)
@@ -79,7 +80,7 @@ def _kill(arguments: Sequence[str]) -> str:
 
 
 def _kill_by_name(arguments: Sequence[str]) -> str:
-    """Return a reason to forbid a command that ends every process of the user; empty if it does not.
+    """Return a reason to forbid a command that ends every process of the user; empty for any other command.
 
     Examples are `pkill .` (the pattern matches every process name) and `killall -u ada` (no process name is given).
     """

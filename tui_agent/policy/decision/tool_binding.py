@@ -16,5 +16,5 @@ def bound_name(tool: str, effect: McpCallEffect) -> str:
 
 
 def server_pattern(tool: str) -> str:
-    """Return the pattern for all tools of the server of `tool`, such as `mcp_time_*`; a server's name has no `_`."""
+    """Return the pattern for all tools of a tool's server, such as `mcp_time_*`. The name of a server has no `_`."""
     return "_".join([*tool.split("_", 2)[:2], "*"])

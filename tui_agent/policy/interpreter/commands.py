@@ -64,11 +64,10 @@ class CommandResult:
 
 
 RunText = Callable[[str, State, Value], tuple[tuple[CommandReport, ...], Value, Doubt | None]]
-"""Function of (text of a bash script that a command runs, state of the shell, standard input), which interprets the
-script.
+"""Function that interprets a bash script that a command runs.
 
-Returns the reports of the script's commands, a value for everything that they may print, and a doubt. The doubt is None
-unless the bash parser refuses the script.
+Takes (text of the script, state of the shell, standard input). Returns the reports of the script's commands, a value
+for everything that they might print, and a doubt. The doubt is None unless the bash parser refuses the script.
 """
 
 

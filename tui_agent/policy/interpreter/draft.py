@@ -29,7 +29,7 @@ _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "count": (re.compile(r"[+-]?(\d{1,4}|10000)(\.\d+)?"), "{program} may run for a long time with {word}"),
     "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "{program} may run for a long time with {word}"),
 }
-"""Mapping from the meaning of a word to (pattern of numbers, doubt). The doubt is about a word that does not match."""
+"""Maps the meaning of a word to (pattern of numbers, doubt about a word that does not match)."""
 _SCRIPT_READERS: Final[Mapping[str, ScriptReader]] = {
     "awk": awk.find_doubt,
     "jq": jq.find_doubt,
@@ -104,9 +104,9 @@ class Draft:
         return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
-        """Return a doubt that is safe to settle by the file names in the command's folders.
+        """Return a doubt that file names in the command's folders can safely settle.
 
-        If bash expands the doubt's value in other folders, the value is removed, so that no file name settles the
+        If bash expands the doubt's value in other folders, the value is removed. Then no file name can settle the
         doubt.
         """
         here = doubt.value is None or doubt.value.found_in in (None, self.folders)

@@ -25,13 +25,10 @@ _NUMBER_NAMES = frozenset(
 STREAM = "/dev/fd/63"
 """Path that replaces `<(…)`. The number at the end does not matter."""
 _USUAL_FOLDERS = {"XDG_CONFIG_HOME": "~/.config", "XDG_DATA_HOME": "~/.local/share"}
-"""Mapping from some variables to their usual values.
-
-With it, guards also apply to paths such as `$XDG_CONFIG_HOME/x`.
-"""
+"""Maps some variables to their usual values, so that guards also apply to paths such as `$XDG_CONFIG_HOME/x`."""
 _PATTERN_SIGNS = frozenset("*?[")
 _MAX_TEXT = 10_000
-"""Maximum characters of a value with a known text. The text of a longer value is treated as unknown."""
+"""Maximum length of a known text, in characters. A longer text is treated as unknown."""
 
 RunScript = Callable[[syntax.Script, State], Value]
 """Function that interprets the script of a command substitution.
@@ -72,7 +69,7 @@ class Expander:
     def expand_whole(self, word: syntax.Word) -> Value:
         """Expand a word without word splitting and globbing.
 
-        Bash does so for an assigned value, and for the text of `<<<`.
+        Bash does this for an assigned value, and for the text of `<<<`.
         """
         parts: list[Value] = []
         for piece in word.pieces:

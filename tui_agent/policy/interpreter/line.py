@@ -31,7 +31,7 @@ _LOOSE_WORD: Final = re.compile(r"(>[>|&]?[ \t]*+)?+([^\s;&|()<>'\"`$\\]++)")
 _PATTERN_SIGNS: Final = frozenset("*?[")
 _MOVING: Final = frozenset({"cd", "pushd", "popd"})
 _MAX_NESTED: Final = 3
-"""Maximum nesting depth of quoted texts that are searched for commands.
+"""Maximum nesting depth in a search of quoted texts for commands.
 
 Used for a line that the bash parser refuses.
 """
@@ -39,7 +39,7 @@ _MAX_LOOSE: Final = 1000
 """Maximum number of possible commands that are found. Used for a line that the bash parser refuses."""
 _MAX_TEXTS: Final = 50
 _MAX_CACHED: Final = 2000
-"""Maximum characters of a line with a report that is cached."""
+"""Maximum length of a line with a cached report, in characters."""
 
 
 def read_line(effect: RunEffect, catalog: Catalog) -> LineReport:

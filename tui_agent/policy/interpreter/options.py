@@ -17,7 +17,7 @@ from tui_agent.policy.interpreter.patterns import prefix_of, without_prefix
 from tui_agent.policy.interpreter.report import Doubt, Value
 
 UNLISTED = Option(word="attached")
-"""Option that is used for every option that the catalog does not list. It raises a doubt and has no known effect."""
+"""Stands for every option that the catalog does not list. It raises a doubt and has no known effect."""
 _NUMERIC = re.compile(r"-\d+")
 
 

@@ -27,7 +27,7 @@ _BOUNDS: Final[Mapping[str, Value]] = {
     "revisions": Value("", Certainty.BOUNDED, ANY_PATH, may_be_option=True, content="revision"),
     "names": Value("", Certainty.BOUNDED, "*", may_be_option=True),
 }
-"""Mapping from a kind of output to a value that covers every output of this kind, whatever the call is."""
+"""Maps a kind of output to a value that covers every output of this kind."""
 
 
 def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:

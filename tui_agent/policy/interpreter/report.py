@@ -59,7 +59,7 @@ class Value:
 
 
 FileAction: TypeAlias = Literal["read", "list", "write", "move", "delete", "mention", "start"]
-"""Way in which a command uses a file.
+"""The way a command uses a file.
 
 `list` shows only names, sizes and dates. `mention` means that the path is in the words of a program that may do
 anything. `start` means that the file is a known program of the workspace, which the command runs.
@@ -98,9 +98,9 @@ class Doubt:
     `name`: the kind of doubt, for tests and rules.
     `hides_command`: it is not even certain which program or script runs.
     `value`: the word in question, if the names of the files in the workspace can settle the doubt. They can if
-    `value.names_files` is true and none of the file names that the word may match is dangerous. Dangerous names begin with one of `- + @ | =` (kind
-    "option-like"), contain one of `: * ? [` (kind "value") or, if `value.splits` is true, contain a blank, a quote or a
-    backslash.
+    `value.names_files` is true and the word matches no dangerous file name. Dangerous names begin with one of `- + @ |
+    =` (kind "option-like"), contain one of `: * ? [` (kind "value") or, if `value.splits` is true, contain a blank, a
+    quote or a backslash.
     """
 
     name: Literal[
@@ -122,14 +122,14 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class CommandReport:
-    """The report of a simple command, or of one that another command runs (`xargs grep`, `bash -c '…'`).
+    """The report of a simple command, or of a command that another command runs (`xargs grep`, `bash -c '…'`).
 
     `words`: the values of its words; the first is the program.
     `name`: the program with its recognised subcommand (`git log`), or the plain name of an unknown program.
     `entry`: the place of its catalog entry (`programs/git/log.toml`), empty for an unknown program.
     `program`: that catalog entry.
     `hosts`: hosts that the command may connect to.
-    `folders`: the folders in which the command may run, absolute or relative to the line's start folder ("" is that
+    `folders`: the folders that the command may run in, absolute or relative to the line's start folder ("" is that
     folder). If `folders` contains None, the command may run in any folder.
     `settings`: variables set before the command or by it.
     `code`: texts in the command that it runs as code.

@@ -44,7 +44,7 @@ class ScriptWalker:
     reports: list[CommandReport] = field(default_factory=list)
     walked: int = 0
     _left: list[State] = field(default_factory=list)
-    """State of the shell at each `break` and `continue`."""
+    """States of the shell at each `break` and `continue`."""
 
     def walk(self, script: syntax.Script, state: State, stdin: Value) -> Outcome:
         """Interpret the pipelines of a script, starting in this state of the shell."""

@@ -80,8 +80,8 @@ def _from_home(path: str) -> str:
 class Guards:
     """The guards that protect files, which no profile lifts.
 
-    `own` are the absolute paths of the product's configuration and data folders, `notes` is the one of the project's
-    notes, which the agent may write although they lie in the data folder.
+    `own` are the absolute paths of the product's configuration and data folders. `notes` is the absolute path of the
+    project's notes. The agent can write these notes although they lie in the data folder.
     """
 
     def __init__(self, own: Iterable[str] = (), notes: str = "") -> None:
@@ -220,7 +220,10 @@ def spellings(path: str) -> set[str]:
 
 
 def _original_names(name: str) -> tuple[str, ...]:
-    """Return the possible original names of an editor's backup, draft or lock file (`.env~`); else none."""
+    """Return the possible original names of an editor's backup, draft or lock file (`.env~`).
+
+    The result is empty for any other file.
+    """
     found = _COPY.fullmatch(name)
     plain = found["locked"] or found["saved"] if found else ""
     return () if not plain else (plain, plain[1:]) if plain[0] == "." and plain[1:] else (plain,)
@@ -232,7 +235,7 @@ _COPY = re.compile(
 
 
 def _forgiving_spelling(name: str) -> str:
-    """Return the form of a file name that stands for all names which lenient file systems consider the same.
+    """Return one common form for all file names that lenient file systems consider the same.
 
     Letter case and compatible letter forms are unified, and invisible characters, a stream (`:x`) and trailing dots are
     dropped.
@@ -277,7 +280,7 @@ def places_table(name: str = "places") -> Mapping[str, Mapping[str, Sequence[str
 class _Places:
     """The table of guarded places, compiled for fast comparison.
 
-    `sought` are names of secret files that a shell pattern may be made to find.
+    `sought` are names of secret files. A shell pattern that seems made to find one of them is guarded, too.
     """
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ _Chars: TypeAlias = tuple[tuple[int, int], ...]
 """The set of letters that a pattern matches at one position, as (first, last) code points of ranges."""
 _ANY: _Chars = ((0, 0x10FFFF),)
 _Token: TypeAlias = _Chars | None
-"""One element of a pattern: the letters of which it matches one. None if it matches any text."""
+"""One element of a pattern: the set of letters that match, or None for any text."""
 _SIGNS = frozenset("*?[")
 _SIGN = re.compile(r"[*?\[]")
 _MAX_PAIRS = 20_000

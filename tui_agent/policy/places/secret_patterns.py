@@ -17,7 +17,10 @@ _ANY = "\0"
 """Character that replaces each `*` in a name. Only a wildcard matches this character."""
 _SHARED_ENDING = re.compile(r".(\.json|\.toml|\.ya?ml)\Z")
 _MANY_LETTERS = 4
-"""Minimum letters of a long pattern. It needs only a third of a secret name's letters. A shorter pattern needs half."""
+"""Minimum number of letters in a long pattern.
+
+A long pattern needs only a third of a secret name's letters. A shorter pattern needs half of them.
+"""
 
 
 class SecretPatterns:

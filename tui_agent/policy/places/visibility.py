@@ -13,9 +13,8 @@ from tui_agent.policy.places.paths import Guards, Place
 def may_hold_secrets(path: str) -> bool:
     """Return True for a file that may hold secrets.
 
-    For a folder (with a trailing slash), return True if any file in it may.
-
-    `path` is relative to the workspace.
+    A path with a trailing slash is a folder: return True if any file in it may hold secrets. `path` is relative to the
+    workspace.
     """
     file = f"{path}any" if path.endswith("/") else path
     return _guards().is_secret(Place(file, file, file))

@@ -3,7 +3,7 @@
     RULE  = VERDICT WHAT REST
     allow | ask | deny
     read PATH      reading files; PATH is relative to the workspace, or absolute
-    edit PATH      creating and changing files; with ask and deny also deleting them
+    edit PATH      creating and changing files; an `ask` or `deny` rule also covers deleting them
     remove PATH    deleting files
     run WORDS      one simple command, alone or inside a longer line; a final `*` matches any further words
     exact LINE     exactly this command line, run in the workspace
@@ -11,8 +11,8 @@
     tool NAME      every call of a tool; `mcp_*` for several tools
 
 In PATH, `*` and `?` match within one name, and `**` matches any number of folders. In WORDS, `*` and `?` match within
-one word. An allow rule applies only to words and file names that are exactly known. An ask or deny rule applies as
-soon as it may match, in any letter case.
+one word. An `allow` rule applies only to words and file names that are exactly known. An `ask` or `deny` rule applies
+if it might match, in any letter case.
 Invariant: parsing a rule's `text` returns an equal rule; matching never raises.
 """
 

@@ -1,8 +1,8 @@
 """Host names and addresses in every spelling, and the host patterns of rules.
 
 Invariant: if programs may understand a text as different hosts (`127.1` may be `127.0.0.1`), each of these hosts is a
-reading. An allow rule must match all readings; a deny or ask rule applies if it matches one of them. A text that cannot
-be a host is refused.
+reading. An `allow` rule must match all readings. A `deny` or `ask` rule applies if it matches one of them. A text that
+cannot be a host is refused.
 """
 
 import ipaddress
@@ -19,7 +19,7 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\Z")
 _WITH_PORT = re.compile(
     r"(?:\[([^]:]*+:[^]]*+)]|([^\[:]+))(?::([0-9]{1,5}))?|([^\[:]*+:[^\[:]*+:[^\[]*+)", re.DOTALL
 )
-"""Matches `[::1]:80` and `name:80`, both also without the port. Matches `::1` too."""
+"""Matches `[::1]:80`, `[::1]`, `name:80`, `name` and `::1`."""
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\Z")
 _IN_FRONT = re.compile(r"\A(-[^=]*=)?([A-Za-z][A-Za-z0-9+.-]*:(?=[/\\]))?")
 """Matches what precedes a host in a word: an option such as `--url=`, and the scheme of the address."""
@@ -28,9 +28,9 @@ _ADDRESS = re.compile(r"""[A-Za-z][A-Za-z0-9+.-]{0,60}:[/\\]{2}[^\s'"`<>()]+""")
 _NAME = re.compile(r"(?<![\w.-])(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3})(?![\w-])")
 _MAX_FOUND = 50
 DEVICES = ("/dev/tcp/", "/dev/udp/")
-"""Beginnings of paths with which bash opens a connection. The next name in the path is the host."""
+"""Prefixes of paths that make bash open a connection. The next name in the path is the host."""
 _UNSPECIFIED = frozenset({"0.0.0.0", "::"})
-"""Addresses with which a program connects to this machine."""
+"""Addresses that lead to this machine if a program connects to them."""
 _THIS_MACHINE = frozenset({"127.0.0.1", "::1"})
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 
@@ -82,7 +82,7 @@ class HostPattern:
 
 @lru_cache(maxsize=512)
 def read_host(text: str) -> Host | None:
-    """Parse a host with an optional port. Return None for a text that may not be a host."""
+    """Parse a host with an optional port. Return None for a text that cannot be a host."""
     found = _WITH_PORT.fullmatch(text)
     port = int(found[3]) if found is not None and found[3] else None
     if found is None or (port is not None and not 0 < port < 65536):
@@ -126,7 +126,7 @@ def is_private_host(host: Host) -> bool:
 
 
 def possible_hosts(word: str) -> Iterator[Host]:
-    """Yield every host that a word of a command may name, in any program. Used for rules that ask or deny."""
+    """Yield every host that a word of a command might name, in any program. Used for `ask` and `deny` rules."""
     if word.startswith(DEVICES):
         word = word.split("/")[3]
     for whole in dict.fromkeys(
@@ -141,7 +141,7 @@ def possible_hosts(word: str) -> Iterator[Host]:
 
 
 def mentioned_hosts(text: str) -> Iterator[Host]:
-    """Yield every host name with a dot and every address in a text. Used for rules that ask or deny."""
+    """Yield every host name with a dot and every address in a text. Used for `ask` and `deny` rules."""
     for name in _NAME.findall(text)[:_MAX_FOUND]:
         host = read_host(name)
         if host is not None:

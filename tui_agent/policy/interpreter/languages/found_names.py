@@ -46,7 +46,7 @@ def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names
 def names_below(start: Value, names: Names) -> list[Value]:
     """Return patterns that match every path below `start` with one of these names.
 
-    Hidden names are included, which a shell's `*` does not match.
+    Hidden names are included, although a shell's `*` does not match them.
     """
     base = (start.text if start.known is None else escape(start.text)).rstrip("/")
     ends = ["**"] if names is None else [f"**/{name}" for name in _with_dots(names)]
@@ -100,7 +100,7 @@ def fill_word(word: Value, mark: str, name: Value) -> Value:
 
 
 def effects_of_repeating(commands: Iterable[Sequence[Value]]) -> frozenset[Effect]:
-    """Return the effect of running commands once for each name found: with a `sleep`, that may never end."""
+    """Return the effects of running commands once for each name found. With `sleep`, this can take forever."""
     waits = any((command[0].known or "").rpartition("/")[2] == "sleep" for command in commands)
     return frozenset({Effect.NEVER_ENDS} if waits else ())
 

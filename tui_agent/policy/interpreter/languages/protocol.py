@@ -39,10 +39,9 @@ class Call:
 class ArgumentReport:
     """The interpretation of a call of find, fd, xargs or test.
 
-    `commands` are the words of the commands that the call runs, with names filled in. `prints` is a pattern that
-    bounds the output (paths); None if the output is not bounded. `doubt` is a clause; empty if there is no doubt.
-    With a doubt, `files`, `effects` and `commands` may be incomplete, but they are present so that deny rules still
-    apply.
+    `commands` are the words of the commands that the call runs, with names filled in. `prints` is a pattern that bounds
+    the output (paths); None if the output is not bounded. `doubt` is a clause; empty if there is no doubt. With a
+    doubt, `files`, `effects` and `commands` may be incomplete, but they are present so that `deny` rules still apply.
     """
 
     files: tuple[FileUse, ...] = ()
