@@ -37,7 +37,7 @@ MAX_LISTED_EVENTS = 60
 MAX_FAULTS = 5
 MAX_FAULT_BYTES = 2 << 20
 HEAD_CHARS, TAIL_CHARS = 4_000, 12_000
-"""Numbers of characters that are kept at the start and at the end of a long text. The start usually names the error."""
+"""Number of characters kept at the start, and at the end, of a long text. The start usually names the error."""
 
 EXAMPLES = """\
 examples:

@@ -152,7 +152,7 @@ LABEL_COLUMNS = 17
 GAP_COLUMNS = 2
 MIN_COLUMNS = 60
 SIDE_BY_SIDE_FROM = 100
-"""Minimum width of the terminal, in columns, at which the files and answers of both branches are shown side by side."""
+"""Minimum width of the terminal, in columns, for showing the files and answers of both branches side by side."""
 
 
 def table(compared: Comparison, width: int) -> Iterator[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # only the writer needs a redactor, and it is slow to load
     from tui_agent.store.redaction.redactor import Redactor
 
 MAX_INLINE_TEXT_BYTES = 8 * 1024
-"""Maximum UTF-8 bytes of a text that is stored inside its event. Longer texts are stored as blobs."""
+"""Maximum length of a text that is stored inside its event, in bytes of UTF-8. Longer texts are stored as blobs."""
 PREVIEW_CHARS = 1_024
 
 TEXT_MARKER = frozenset(("blob_sha256", "size", "preview"))
@@ -87,7 +87,7 @@ class BlobStore:
             ) from fault
 
     def put_text(self, text: str) -> LongText:
-        """Redact a text. Return it as it is if it is short, otherwise store it and return a `BlobText`."""
+        """Redact a text. Return a short text as it is; store a long text and return a `BlobText`."""
         text = replace_lone_surrogates(text if self._redactor is None else self._redactor.redact_text(text))
         return text if fits_bytes(text, MAX_INLINE_TEXT_BYTES) else self.put_long_text(text)
 

@@ -32,7 +32,7 @@ from tui_agent.store.log_scan import (
 
 CACHE_FILE: Final = "fold.json"
 MIN_EVENTS: Final = 20_000
-"""Minimum number of events in a log whose computed state is cached. For fewer, a cache is not worthwhile."""
+"""Minimum number of events for caching the computed state. Without a cache, a shorter log is read quickly."""
 _HEAD_BYTES: Final = 4_096
 _MOVED: Final = b'"payload":{"kind":"session.head_moved"'
 

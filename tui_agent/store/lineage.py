@@ -52,12 +52,12 @@ class HistoryPart:
 class Lineage:
     """The parts of a session's history, oldest first; the last part is the session's own log.
 
-    `fault` is the reason why older parts are missing; None if none is missing.
+    `fault` is the reason why older parts are missing; None if the history is complete.
     """
 
     parts: tuple[HistoryPart, ...]
     head_moves: tuple[HeadMove, ...] = ()
-    """Events of the inherited parts with which the session moved to an earlier event.
+    """Events in the inherited parts that moved the session to an earlier event.
 
     Events of other branches are left out.
     """
@@ -165,7 +165,7 @@ def cut_stretches(stretches: Sequence[Stretch], last: int) -> tuple[Stretch, ...
 def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
     """Return the origin of a session, then the origin of its parent, and so on.
 
-    The second value is the reason why an older parent is missing or wrong; None if none is.
+    The second value is the reason why an older parent is missing or wrong; None if the chain is complete.
     """
     chain: list[Origin] = []
     child, previous_seq = folder, None
@@ -181,8 +181,8 @@ def _origin_chain(folder: Path) -> tuple[list[Origin], StoreError | None]:
 def _check_origin(child: Path, origin: Origin, previous_seq: int | None) -> StoreError | None:
     """Return the reason why the origin of a fork is invalid, or None if it is valid.
 
-    A parent must have been forked before its child, so that no chain is endless. `previous_seq` is the event of
-    `child` at which the previously checked session was forked (None: `child` is the first).
+    A parent must have been forked before its child, so that no chain is endless. The previously checked session was
+    forked at event `previous_seq` of `child`; None if `child` is the first in the chain.
     """
     parent = origin.parent
     if not is_session_id(parent) or (previous_seq is not None and origin.at_seq >= previous_seq):

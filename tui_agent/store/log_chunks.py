@@ -14,7 +14,7 @@ from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.store.log_scan import lines_with, read_seq, split_lines
 
 CHUNK_BYTES = 256 * 1024
-"""Bytes of one chunk. A chunk fits in the processor's cache, which makes scanning a third faster."""
+"""Size of one chunk, in bytes. A chunk fits in the processor's cache, which makes scanning a third faster."""
 _PROBE_BYTES = 2 * MAX_LINE_BYTES
 
 

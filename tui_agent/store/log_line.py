@@ -17,7 +17,7 @@ from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record, Unknow
 from tui_agent.store.blobs import BlobStore
 
 MAX_LINE_BYTES = 64 * 1024
-"""Maximum bytes of a line of the log, including its newline."""
+"""Maximum length of a line of the log, in bytes, including its newline."""
 
 _CRC_LENGTH = len(b',"crc":"00000000"}')
 _LINE_START = b'{"v":'

@@ -52,7 +52,7 @@ _MARKS = (
     b'"payload":{"kind":"checkpoint.restored"',
 )
 _LOOKAHEAD_BYTES = 512 * 1024
-"""Number of bytes that are read past an approximate end. With them, the last line is complete."""
+"""Number of bytes to read past an approximate end, so that the last line is complete."""
 
 
 def read_records(
@@ -66,8 +66,8 @@ def read_records(
 ) -> list[Record]:
     """Return at most `limit` records with `seq` > `after`, in order. Raises `SessionNotFound`.
 
-    `skip_deltas` leaves out the streamed pieces of finished answers; without them, folds give the same views except for
-    the `seq` and `time` of streamed entries. `current_branch_only` leaves out undone events, like
+    `skip_deltas` leaves out the streamed pieces of finished answers. Folds still give the same views, except for the
+    `seq` and `time` of streamed entries. `current_branch_only` leaves out undone events, like
     `folds.base.current_branch`. `size` limits the bytes read of the session's own log.
     """
     collected: list[Record] = []
@@ -245,7 +245,7 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
 
 
 def read_end(folder: Path, count: int) -> list[Record]:
-    """Return the last records: enough to include `count` that are not lifecycle events, but at most the last MiB.
+    """Return the last records, including `count` records that are not lifecycle events; at most the last MiB.
 
     The newest messages are therefore included, even if the session was often opened and closed afterwards.
     """

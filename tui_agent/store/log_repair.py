@@ -17,7 +17,7 @@ from tui_agent.store.log_scan import EMPTY_SURVEY, Survey, survey_bytes, survey_
 
 EVENTS_FILE = "events.jsonl"
 MAX_REPORTED = 1_000
-"""Maximum number of bad lines that one `log.repaired` lists. Further bad lines are skipped too."""
+"""Maximum number of bad lines in one `log.repaired` event. Further bad lines are skipped too, but not listed."""
 
 _APPEND = os.O_RDWR | os.O_APPEND
 _PIECE = 1 << 20
@@ -41,8 +41,8 @@ def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> Opened
     Raises `StoreError` if the log cannot be opened, and `SessionNotFound` if there is no log.
 
     A log written by another version raises `SessionVersionError` and stays unchanged. `repair` of the result is an
-    event about repaired lines that the caller must record; every opening returns it until it is in the log. `known`
-    is the result of an earlier check, whose lines are not checked a second time.
+    event about repaired lines, which the caller must record. Every opening returns this event until it is in the log.
+    `known` is the result of an earlier check. Lines of that check are not checked again.
     """
     path = folder / EVENTS_FILE
     try:
@@ -101,7 +101,7 @@ def require_known_version(folder: Path, version: int) -> None:
 
 
 def read_log_version(folder: Path) -> int:
-    """Return the version of the log format that a session's log has.
+    """Return the version of the log format in a session's log.
 
     If some lines have a version that this release cannot read, return that version. Raises `OSError`.
     """

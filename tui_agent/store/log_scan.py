@@ -181,7 +181,7 @@ def filter_records(
 def filter_lines(
     data: bytes, blobs: BlobStore | None, record_filter: RecordFilter, after: int = -1
 ) -> Iterator[tuple[bytes, Record]]:
-    """Yield (line as stored, without the newline; record) for the records that `filter_records` yields."""
+    """Yield (line without its newline, record) for the records that `filter_records` yields."""
     last = after
     complete = data.split(b"\n")
     complete.pop()  # the unfinished last line

@@ -173,7 +173,10 @@ class Shrinker:
         return {"blob_json": self._blobs.put_bytes(raw), "size": len(raw), "preview": preview}
 
     def _is_marker(self, value: dict[str, JsonValue]) -> bool:
-        """Return True if an object is a reference to a blob of this store. Other objects may only look like one."""
+        """Return True if an object is a reference to a blob of this store.
+
+        An object with the same keys is not a reference if the store has no such blob.
+        """
         digest = value.get("blob_sha256") if value.keys() == TEXT_MARKER else value.get("blob_json")
         if value.keys() not in (TEXT_MARKER, CONTAINER_MARKER) or not isinstance(digest, str):
             return False

@@ -11,7 +11,7 @@ from tui_agent.protocol.envelope import Record
 
 MAX_RECORDS: Final = 1_000
 MAX_BYTES: Final = 2_000_000
-"""Maximum number (`MAX_RECORDS`) and bytes of records in memory.
+"""Maximum size of the records in memory, in bytes. `MAX_RECORDS` is their maximum number.
 
 Followers that are further behind read from the file.
 """
@@ -23,7 +23,10 @@ class RecentRecords:
     def __init__(self) -> None:
         self._records: list[Record] = []
         self._older = self._new_bytes = 0
-        """Number of the oldest records that `drop_older` removes next, and total bytes of all other records."""
+        """`_older` is the number of the oldest records, which `drop_older` removes next.
+
+        `_new_bytes` is the total size of all other records.
+        """
 
     def __len__(self) -> int:
         return len(self._records)

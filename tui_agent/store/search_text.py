@@ -20,7 +20,7 @@ from tui_agent.store.log_line import decode_line
 from tui_agent.store.log_scan import split_lines
 
 MAX_MESSAGE_CHARS, MAX_TOOL_CHARS = 16_000, 2_000
-"""Maximum searchable characters of a message, and of a tool's target or result."""
+"""Maximum length of the searchable text, in characters: of a message, and of a tool's target or result."""
 _PAYLOAD = b'"payload":{"kind":"'
 _KINDS = (b"user.message", b"model.responded", b"tool.called", b"tool.finished", b"session.titled")
 

@@ -30,7 +30,7 @@ INDEX_FILE = "index.sqlite"
 VERSION = 8
 BUSY_MS = 2_000
 MIN_SESSIONS = 50
-"""Minimum number of sessions for which an index is created when sessions are listed."""
+"""Minimum number of sessions for listing them with an index. For fewer sessions, no index is created."""
 _BATCH = 100
 """Maximum number of sessions that are read in one transaction."""
 

@@ -49,9 +49,9 @@ _SELECT = (
     " FROM sessions JOIN places ON places.number = sessions.place"
 )
 _END_BYTES = 24
-"""Number of bytes that are stored from before the indexed end of a log.
+"""Number of bytes to store from just before the indexed end of a log.
 
-They include a checksum and identify the end.
+These bytes include a checksum, so they identify the end.
 """
 
 
@@ -79,7 +79,8 @@ def known_rows(
 ) -> tuple[list[SessionSummary], list[tuple[LogState, SessionStats | None]]]:
     """Return the summaries that are current, and the logs that must be read.
 
-    Each log is returned with its counts from the last update, from which counting can continue (None: start from 0).
+    Each log is returned with its counts from the last update. Counting can continue from these counts, or from 0 if
+    they are None.
     """
     rows = {row["name"]: row for row in _select(db)}
     current: list[SessionSummary] = []
@@ -101,7 +102,7 @@ def _select(db: sqlite3.Connection, name: str | None = None) -> Iterator[sqlite3
 
 
 def _known_stats(state: LogState, row: sqlite3.Row | None) -> SessionStats | None:
-    """Return the counts of a session from which counting can continue.
+    """Return the earlier counts of a session, so that counting can continue from them.
 
     Return None if its log must be read from the start.
     """
@@ -174,7 +175,7 @@ def delete_session(db: sqlite3.Connection, name: str) -> None:
 
 
 MAX_BYTES_AT_ONCE = 64 * 1024 * 1024
-"""Maximum bytes of a log that are indexed in one transaction."""
+"""Maximum size of the part of a log that one transaction indexes, in bytes."""
 
 
 def index_log(db: sqlite3.Connection, state: LogState, max_bytes: int = MAX_BYTES_AT_ONCE) -> bool:

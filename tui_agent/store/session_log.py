@@ -36,7 +36,7 @@ from tui_agent.store.writer_lock import WriterLock
 from tui_agent.units import format_bytes
 
 _ENVELOPE_ROOM = 1_024
-"""Number of bytes in a line that are reserved for the envelope around the payload."""
+"""Number of bytes in a line that are reserved for the event's fields outside the payload."""
 QUIET_KINDS: Final = frozenset(
     """session.started run.started run.finished settings.changed command.rejected agent.state_changed
     plugin.loaded plugin.failed env.started env.stopped hook.ran""".split()  # noqa: SIM905 - read as prose
@@ -52,7 +52,7 @@ MAX_BATCH = 2_000
 
 
 class WallClock(Protocol):
-    """The source of the time of events, in seconds since the epoch."""
+    """The clock for the time of events, in seconds since the epoch."""
 
     def now(self) -> float: ...
 
@@ -282,8 +282,8 @@ class SessionLog:
     def read_branch(self, stretches: Sequence[Stretch] | None = None, after: int = -1) -> Iterable[Record]:
         """Return the records with `seq` > `after` on the current branch.
 
-        With `stretches` (ranges of event numbers), return those on another branch. Reads the file and leaves out the
-        streamed pieces of finished answers.
+        With `stretches` (ranges of event numbers), return the records of another branch instead. Reads the file and
+        leaves out the streamed pieces of finished answers.
         """
         if self._lock is not None:
             return iterate_records(

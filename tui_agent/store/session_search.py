@@ -16,7 +16,7 @@ from tui_agent.store.session_index_rows import LogState
 from tui_agent.store.session_summary import summarise_session
 
 MAX_HITS = 100_000
-"""Maximum number of hits that a search reads, from the newest on. Only very common words have more."""
+"""Maximum number of hits that a search reads, starting with the newest. Only very common words have more."""
 MAX_SNIPPETS = 500
 _SEARCH_SESSIONS = """
 SELECT sessions.name, sessions.title, places.workspace, texts.seq, texts.at, texts.kind, texts.number, grouped.places

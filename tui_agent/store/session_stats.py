@@ -41,7 +41,10 @@ unknown.
 """
 
 MAX_BYTES: Final = 8 * 1024 * 1024
-"""Maximum bytes of a log that are counted for a list. The rest of a longer log is counted when the index is updated."""
+"""Maximum size of the part of a log that is counted for a list, in bytes.
+
+The rest of a longer log is counted when the index is updated.
+"""
 _PAYLOAD = b'"payload":{"kind":"'
 _COST = re.compile(rb'"cost_usd":(-?[0-9][0-9.eE+-]*)')
 _TURN, _TITLE = b'turn.started"', b'session.titled"'
@@ -58,7 +61,7 @@ _OUTCOMES: Final[dict[TurnEnd, Outcome]] = {
     "model_error": "failed",
     "error": "failed",
 }
-"""Mapping from the reason of a turn's end to the state of the turn. Any other reason means `stopped`."""
+"""Maps the reason of a turn's end to the state of the turn. Any other reason means `stopped`."""
 _SETTLED = (b"permission.decided", b"question.answered")
 _REQUESTS = (b"permission.requested", b"question.asked")
 _IN_TURN = (b"iteration.", b"user.message")
@@ -66,10 +69,10 @@ _IN_TURN = (b"iteration.", b"user.message")
 
 @dataclass(frozen=True, slots=True)
 class SessionStats:
-    """Counts of the first `read_to` bytes of a session's log. They have `lines` lines.
+    """Counts of the first `read_to` bytes of a session's log. These bytes have `lines` lines.
 
-    `cost_usd` is None if no price was known. `workspace` is the folder that the session moved to or was forked into; empty if the session stayed in its first
-    folder.
+    `cost_usd` is None if no price was known. `workspace` is the folder that the session moved to or was forked into;
+    empty if the session stayed in its first folder.
     """
 
     turns: int = 0
@@ -166,9 +169,8 @@ def _read_cost(line: bytes, blobs: BlobStore) -> float | None:
 def read_outcome(data: bytes, blobs: BlobStore, *, is_complete: bool) -> tuple[Outcome, int | None]:
     """Return the state of a session's newest turn, computed from the last lines of its log.
 
-    The second value is the event to which these lines moved the session, or None if they did not move it. The state
-    is empty if these lines do not determine it. `is_complete` is True if `data` is the whole log. Undone turns are
-    ignored.
+    The state is empty if these lines do not determine it. If these lines moved the session to another event, the second
+    value is that event, otherwise None. `is_complete` is True if `data` is the whole log. Undone turns are ignored.
     """
     later, branch_end = _LaterLines(), None
     for _, line in reversed(list(split_lines(data))):

@@ -47,9 +47,10 @@ REMOVED_PREFIX = ".removed-"
 If the deletion is interrupted, cleanup removes the rest.
 """
 Detach = Callable[[Path, Path], None]
-"""Function that copies files from a session's folder (first) to a fork's folder (second).
+"""Function that copies all files that a fork uses, except the log.
 
-The first can then be deleted. All files that the fork uses are copied, except the log. Raises `OSError`.
+Copies from a session's folder (first argument) to the fork's folder (second). The session can then be deleted. Raises
+`OSError`.
 """
 _RUN_ID = re.compile(r"run_[0-9a-f]{12}")
 _MOVE_HINT = ", or move the data folder with --data-dir"
@@ -148,8 +149,8 @@ class SessionStore:
     def fork(self, session_id: str, at_seq: int, new_id: str, changed: ForkChange | None = None) -> SessionId:
         """Create a session that continues from event `at_seq` of another session, which may be in use.
 
-        `changed` are the changes of the fork. Raises `SessionNotFound`, `StoreFull`, and `StoreError` if there is no
-        such event, another version wrote the session, or `new_id` exists.
+        `changed` has the fork's changes to its parent's state. Raises `SessionNotFound`, `StoreFull`, and `StoreError`
+        if there is no such event, another version wrote the session, or `new_id` exists.
         """
         parent, folder = self.folder(session_id), self.folder(new_id)
         self._require_session(parent)
@@ -302,7 +303,7 @@ class SessionStore:
     def find(self, name: str) -> Path:
         """Return the folder for a session's name, a run's id, or the path of a session or its log.
 
-        The path may be anywhere, such as a copied log. Raises as `resolve` does.
+        The path may be anywhere, such as a copied log. Raises the errors of `resolve`.
         """
         path = Path(name).expanduser()
         folder = path.parent if path.name == EVENTS_FILE else path

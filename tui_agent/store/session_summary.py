@@ -35,8 +35,8 @@ PayloadT = TypeVar("PayloadT", bound=Payload)
 class SessionSummary:
     """A session in a list. `updated` is the time of its last event in seconds since the epoch.
 
-    `stats` is None if the log is too long to read whole. `outcome` is the state of the newest turn. `parent` and `forked_at` are
-    the session and event from which it was forked, if it is a fork. `is_damaged`: the log's start is unreadable, and
+    `stats` is None if the log is too long to read whole. `outcome` is the state of the newest turn. If the session is a
+    fork, it was forked from event `forked_at` of the session `parent`. `is_damaged`: the log's start is unreadable, and
     `workspace` comes from another event (empty if there is none). `is_other_version`: another version of the product
     wrote the log's start or end; the session can be listed and read but not opened.
     """
@@ -67,9 +67,9 @@ class SessionSummary:
 
 
 def summarise_session(folder: Path, known: SessionStats | None = None) -> SessionSummary | None:
-    """Return a session's summary, read from the start and end of its log; None if no record at either is readable.
+    """Return a session's summary, read from the start and end of its log; None if both are unreadable.
 
-    `known` are earlier counts of the log, from which counting continues.
+    `known` are earlier counts of the log. Counting continues from these.
     """
     path = folder / EVENTS_FILE
     blobs = open_blobs(folder)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 CandidatePart: TypeAlias = Literal["value", "name", "lead", "before", "behind"]
 BEFORE, AFTER = 3_000, 700
-"""Maximum bytes before a match, and after it, that a check may examine."""
+"""Maximum number of bytes before a match, and after it, that a check can examine."""
 
 
 class Candidate:
@@ -62,7 +62,7 @@ class Candidate:
         return self.raw[max(0, start - count) : start].decode("latin-1")
 
     def line_before(self, count: int) -> str:
-        """Return the part of up to `count` bytes before the match that is in the same line."""
+        """Return the text before the match that is in the same line, at most `count` bytes."""
         return self.preceding_text(count).rpartition("\n")[2]
 
     @property

@@ -15,12 +15,9 @@ from tui_agent.store.redaction.rule import OPTIONS, Rule
 
 _EXAMPLES = re.compile(r"(?m)^(?:not_)?examples = \[\n(?: .*\n)*\]\n")
 _COUNTED, _COUNTS = b"token", b'tokens":'
-"""A keyword, and a text in which the search ignores this keyword.
-
-Every event about the usage of a model contains the text.
-"""
+"""`_COUNTED` is a keyword. The search ignores it inside `_COUNTS`, a text in every event about a model's usage."""
 _MAX_HITS = 100
-"""Number of hits after which the search drops the words that it has already found."""
+"""Every `_MAX_HITS` hits, the words found so far are dropped from the search."""
 
 
 @cache

@@ -21,24 +21,24 @@ from tui_agent.store.redaction.shapes import has_shape
 from tui_agent.store.redaction.spellings import spellings
 
 MIN_TEXT = 8
-"""Minimum characters of a text that is searched by rules."""
+"""Minimum length of a text that the rules search, in characters."""
 MAX_REMEMBERED_LENGTH = 200
-"""Maximum characters of a text that is cached as free of secrets."""
+"""Maximum length of a text in the cache of texts without secrets, in characters."""
 MAX_REMEMBERED = 4_096
 """Maximum number of texts in the cache."""
 MIN_SECRET = 8
-"""Minimum characters of a variable's value that is searched for. Shorter values are often ordinary words."""
+"""Minimum length of a variable's value to be redacted, in characters. Shorter values are often ordinary words."""
 _BINARY_HEAD = 8_192
-"""Number of bytes at the start of a content that are searched for a NUL.
+"""Number of bytes to check for a NUL at the start of a file's content.
 
-With a NUL there, the content counts as binary.
+If there is a NUL, the content counts as binary.
 """
 _LINE_END = r"(?:[ \t]*\\\r?\n|[ \t]+\\{3}(?:r\\)?n)"
 """Matches a backslash and a newline, in plain text or escaped in JSON."""
 _CONTINUATION = rf"{_LINE_END}+[ \t]*"
 _CONTINUED_LINE = rf"(?:[^\n]*{_LINE_END})+[^\n]*"
 _BLANK_OR_QUOTE = re.compile(rb"[\s\"'`]")
-"""Matches characters that do not end a word in a command given as separate words."""
+"""Matches blanks and quotes. They do not end a word of a command that is given as separate words."""
 _SCRIPT_OPTION = re.compile(rb"-\w*c")
 """Matches a shell's option for a script (`-c`). The word after the option is a script of several words."""
 _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
@@ -57,9 +57,9 @@ class Hit:
 class Redactor:
     """Replaces secrets in texts by `[redacted: …]`: secrets that a rule finds, and the values of secret variables.
 
-    `secrets` maps variable names to values; a value is found in any common encoding and replaced by its name. `rules`
-    are additional rules, which precede the bundled ones. `disabled` are rule ids, and a secret for which `allowed` is
-    true is kept.
+    `secrets` maps variable names to values; a value is found in any common encoding and replaced by the variable's
+    name. `rules` are additional rules, which precede the bundled rules. `disabled` has the ids of rules to leave out. A
+    secret is kept if `allowed` returns True for it.
     """
 
     def __init__(
@@ -201,10 +201,10 @@ def _index_of(rules: tuple[Rule, ...], disabled: frozenset[str]) -> KeywordIndex
 
 
 def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[int]]]:
-    """Yield each line of a text that is continued by a backslash, joined as the shell does.
+    """Yield each line of a text that is continued by a backslash, with its pieces joined as in a shell.
 
-    The other two values describe the pieces of the joined line: the offset of each piece in the joined line, and the
-    number that must be added to get its offset in `raw`.
+    The second value has the offset of each piece in the joined line. The third has the number to add to an offset in
+    that piece to get the offset in `raw`.
     """
     if b"\\" not in raw:
         return

@@ -18,9 +18,9 @@ from tui_agent.store.redaction.fragments import expand, rules_table
 from tui_agent.store.redaction.shapes import has_shape
 
 MAX_PATTERN = 4_000
-"""Maximum characters of a pattern before its fragments are expanded."""
+"""Maximum length of a pattern before its fragments are expanded, in characters."""
 MAX_SKIPPED = 200
-"""Maximum characters of a rejected value that is searched for another secret inside it."""
+"""Maximum length of a rejected value to search for another secret, in characters."""
 Keyword = Annotated[str, StringConstraints(pattern=r"^\^?[^A-Z^]{1,40}$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=8_000)]
 OPTIONS = re2.Options()
@@ -57,9 +57,9 @@ class Rule(BaseModel):
     keywords: Annotated[tuple[Keyword, ...], Field(min_length=1, max_length=60)]
     checks: tuple[Annotated[str, AfterValidator(_known_check)], ...] = ()
     unless: tuple[tuple[CandidatePart, Annotated[str, AfterValidator(_known_shape)]], ...] = ()
-    """Pairs of (part of a candidate, shape), such as the part `secret`.
+    """Pairs of (part of a candidate, name of a shape), such as `("value", "placeholder")`.
 
-    A candidate is rejected if one of the parts has its shape.
+    A candidate is rejected if one of these parts has the given shape.
     """
     entropy: Annotated[float, Field(ge=0, le=8)] | None = None
     """Minimum entropy of the secret, in bits per character. None if any entropy is accepted."""
@@ -76,7 +76,7 @@ class Rule(BaseModel):
         return ((found.start, found.end) for found, refusal in self.judge_matches(raw) if not refusal)
 
     def judge_matches(self, raw: bytes) -> Iterator[tuple[Candidate, str]]:
-        """Yield each match of the pattern, in order, with the reason why it is not a secret; "" if it is one."""
+        """Yield each match of the pattern, in order, with the reason why it is not a secret; "" for a secret."""
         pattern, groups = self._compiled
         at = 0
         while at <= len(raw) and (match := pattern.search(raw, at)):

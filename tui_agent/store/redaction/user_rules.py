@@ -29,9 +29,9 @@ _REASONS = {
     ("extra_forbidden",): "this key is not known",
     ("tuple_type",): "write a list of texts, between [ and ]",
 }
-"""Mapping from an error of pydantic to a readable message.
+"""Maps an error of pydantic to a readable message.
 
-A key has the type of the error and the field, or the type only.
+A key consists of the error's type and the field, or only of the error's type.
 """
 
 

@@ -84,7 +84,7 @@ def is_random_letters(value: str) -> bool:
 def is_secret_in_pieces(value: str) -> bool:
     """Return True if the pieces of a text joined by dots are one secret (`Xy7.kL9.pQ2w`).
 
-    Several pieces have digits, before letters or in mixed case, unlike module names and hosts.
+    At least two pieces have digits. Unlike in module names and hosts, letters follow the digits, or the case is mixed.
     """
     if not has_shape(value, "pieces") or has_shape(value, "module-name", "location"):
         return False
