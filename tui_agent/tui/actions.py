@@ -22,8 +22,8 @@ Scope: TypeAlias = Literal[
 ]  # fmt: skip
 """The part of the app in which a key works.
 
-Several screens share a scope: `sheet` is for all modal sheets, `page` for all list pages with a details pane, `rows`
-for everything that scrolls by pages, and `field` for every input field opened over something else.
+Several screens share a scope. `sheet` is for all modal sheets, and `page` for all list pages with a details pane.
+`rows` is for everything that scrolls by pages, and `field` for every input field that opens over something else.
 """
 
 
@@ -31,8 +31,8 @@ class Action(NamedTuple):
     """An action of the user.
 
     `keys` are Textual key names. `footer` is the word for the action in the footer, and `rank` is its order there (0:
-    not shown). An action with `ground` set changes something that a running turn relies on, so it is refused until the
-    turn ends. In `args`, words in capitals stand for values that the user types.
+    not shown). An action with `ground` set is refused during a turn, because it changes something that the turn relies
+    on. In `args`, words in capitals stand for values that the user types.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Action(NamedTuple):
     `/policy plan`.
     """
     synonyms: str = ""
-    """More words by which F1 and the palette find the action."""
+    """More words that find the action in F1 and the palette."""
     keys: tuple[str, ...] = ()
     when: When = "always"
     scope: Scope = "app"
@@ -56,7 +56,7 @@ class Action(NamedTuple):
     rank: int = 0
     ground: bool = False
     footer_when: When | None = None
-    """State of the app in which the footer shows the action; None to show it whenever it is available."""
+    """The footer shows the action only in this state of the app. If None, it shows the action in every state."""
     choices: int = 1
     """The number of alternatives that the keys choose between.
 
@@ -199,10 +199,10 @@ _COMMANDS: Final[tuple[Action, ...]] = (
     _a("reload", "reload plugins that have changed", "Commands", slash="/reload", synonyms="plugin extension"),
     _a("quit", "quit; your session is saved", "Commands", slash="/quit", aliases=("/exit", "/q"), keys=("ctrl+q",), synonyms="leave close end"),
 )  # fmt: skip
-"""The slash commands that the app lists, in the order of its menu: the most used first.
+"""The slash commands that the app lists, in the order of its menu.
 
-The commands in the first rows do little harm if chosen by mistake: their changes can be undone, and none loosens the
-policy.
+The most used commands come first. Choosing one of the first commands by mistake does little harm: the user can undo its
+changes, and it does not loosen the policy.
 """
 
 _FURTHER: Final[tuple[Action, ...]] = (
@@ -433,7 +433,7 @@ BY_NAME: Final[Mapping[str, Action]] = {action.name: action for action in ACTION
 TYPED: Final[Mapping[str, tuple[Action, str]]] = {
     word: (action, argument) for action in ACTIONS for word, argument in action.typed_words
 }
-"""Mapping from every word that can be typed as a command to its action and the argument that the word implies."""
+"""Maps every word that can be typed as a command to its (action, argument)."""
 WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in action.keys)
 """Actions that close something. The user's key settings cannot remove all keys of such an action."""
 
@@ -467,7 +467,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def suggest_command(word: str, further: Iterable[str] = ()) -> str:
-    """Return ` Did you mean …?` with commands that resemble an unknown command; empty if no command does.
+    """Return ` Did you mean …?` with commands that resemble an unknown command; empty if there is no such command.
 
     `further` are commands that are not in the registry, such as the commands of plugins.
     """
@@ -493,7 +493,7 @@ def footer(actions: Iterable[Action], scopes: Sequence[Scope], *, running: bool)
 
 
 def groups(actions: Iterable[Action] = ACTIONS) -> dict[str, list[Action]]:
-    """Return a mapping from the name of each group to the group's actions, in the order of the registry."""
+    """Map the name of each group to the group's actions, in the order of the registry."""
     grouped: dict[str, list[Action]] = {}
     for action in actions:
         grouped.setdefault(action.group, []).append(action)

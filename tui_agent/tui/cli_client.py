@@ -17,7 +17,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.units import format_time_limit
 
 PATIENCE_S: Final = 30.0
-"""Maximum seconds that a child process may run."""
+"""Time limit of a child process, in seconds."""
 JsonRow: TypeAlias = dict[str, JsonValue]
 RowT = TypeVar("RowT")
 
@@ -76,7 +76,7 @@ def place(options: SessionOptions, folder: str) -> list[str]:
 
 
 def json_rows(text: str) -> list[JsonRow]:
-    """Return the JSON objects among the lines of `text`; skip other lines."""
+    """Return the JSON objects in `text`, one per line; skip all other lines."""
     rows: list[JsonRow] = []
     for line in text.splitlines():
         try:
@@ -89,7 +89,7 @@ def json_rows(text: str) -> list[JsonRow]:
 
 
 def read_rows(row_type: type[RowT], text: str) -> list[RowT]:
-    """Parse the JSON objects among the lines as values of a dataclass; skip objects that do not match the dataclass."""
+    """Parse each JSON line of `text` as a `row_type`; skip lines that do not match this dataclass."""
     adapter: TypeAdapter[RowT] = _adapter(row_type)  # type: ignore[arg-type]  # every class can be hashed
     rows: list[RowT] = []
     for row in json_rows(text):
@@ -112,7 +112,7 @@ def beside_json(text: str) -> str:
 
 
 def text_of(row: JsonRow, *names: str) -> str:
-    """Return the first of the fields `names` that is a number or a non-empty string, as text; empty if none is."""
+    """Return the first usable value of the fields `names` as text: a non-empty string or a number; otherwise `""`."""
     for name in names:
         value = row.get(name)
         if isinstance(value, str) and value:

@@ -72,7 +72,7 @@ class SessionsPort(Protocol):
 
 
 class ReaderPort(Protocol):
-    """Reads texts and events of the open session that its views do not contain."""
+    """Reads texts and events that the views of the open session do not contain."""
 
     async def read_text(self, text: LongText) -> str: ...
     async def compare(self, file: ChangedFile | PathChange) -> tuple[LineDiff | None, str]: ...
@@ -93,7 +93,7 @@ class RewindPort(Protocol):
 
 
 class ChoicesPort(Protocol):
-    """The user's choices that later starts use too."""
+    """Choices of the user that are saved for later starts."""
 
     def given_address(self, model: ModelInfo) -> str: ...
     def choose_model(self, name: str, base_url: str = ..., remark: str = ...) -> None: ...
@@ -157,7 +157,7 @@ class AppContext(Protocol):
         """Return the names of API key variables that have a value: in the environment, stored, or entered now."""
 
     def ask_with_key(self, variable: str, key: str) -> Ask:
-        """Return a function like `ask` that also gives the API key to `tui-agent`, in the variable `variable`."""
+        """Return a variant of `ask` that passes the API key to `tui-agent` in the environment variable `variable`."""
 
     async def use_key(self, variable: str, key: str) -> None:
-        """Give the engine the API key in the variable `variable` for this run, and reopen the session with the key."""
+        """Give the engine the API key in `variable` for this run, and reopen the session with this key."""

@@ -18,7 +18,7 @@ _HOST: Final = re.compile(
 
 
 class Address(NamedTuple):
-    """A link's address as shown and opened (`text`); `opens` is True if the app may open it."""
+    """A link's address as shown and opened (`text`); `opens` is True if the app is allowed to open it."""
 
     text: str
     host: str

@@ -51,7 +51,7 @@ NOTICE_S = 8.0
 BACKGROUND_S = 2.0
 """Maximum seconds to wait for the terminal's background colour. A later report does not change the theme."""
 KEY_S = 0.04
-"""Seconds after a key press during which changes are painted at once."""
+"""Time after a key press in which changes are painted at once, in seconds."""
 BURST_S = 0.01
 """Shortest time between two typed keys, in seconds; keys that come faster belong to a paste."""
 PAINT_S = 0.005
@@ -380,7 +380,10 @@ class SessionApp(Frame, inherit_bindings=False):
         self.show_keys()
 
     def on_typing_burst(self) -> None:
-        """Keep the keys of a text that is typed or pasted now from answering the open sheet."""
+        """Prepare the open sheet for a text that is typed or pasted now.
+
+        The keys of this text must not answer the sheet's question.
+        """
         if isinstance(self.screen, KeyScreen):
             self.screen.expect_text(self.editor.post_message)
 

@@ -85,7 +85,10 @@ def compare(context: AppContext, argument: str) -> None:
 
 
 def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> None:
-    """Continue with the branch `side`: open its session or, if that is the open session, revert to the branch's end."""
+    """Continue with the branch `side`.
+
+    If the branch is in another session, open that session. Otherwise revert the open session to the end of the branch.
+    """
     own = context.app.session_id
     if side.session != own:
         switch(context, side.session)

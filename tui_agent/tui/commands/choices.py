@@ -48,9 +48,9 @@ def choose_agent(context: AppContext, argument: str) -> None:
 async def list_agents(
     context: AppContext, picker: Picker, kind: str, now: str = "", others: Sequence[Item] = ()
 ) -> None:
-    """Fill the picker with the agents of kind `hub` or `delegate`, then `others`; mark the agent named `now`.
+    """Fill the picker with the agents of kind `hub` or `delegate`, followed by `others`.
 
-    The picker is left unchanged if `tui-agent` lists no agents.
+    The agent named `now` is marked as current. If `tui-agent` lists no agents, the picker does not change.
     """
     _, output = await context.ask(
         "agents", "list", "--json", *place(context.app.options, context.work_folder)
@@ -102,7 +102,7 @@ def choose_policy(context: AppContext, argument: str) -> None:
 
 
 async def _load_rules(context: AppContext, sheet: PolicySheet, fault: str = "") -> None:
-    """Show in the sheet the saved rules that apply to the session.
+    """Show in the sheet all saved rules for the session.
 
     `fault` is the reason why a rule could not be removed.
     """
@@ -233,9 +233,9 @@ def choose_theme(context: AppContext, argument: str) -> None:
 
 
 def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
-    """Return the name of a dark theme for the word `dark` and of a light one for `light`; empty for any other word.
+    """Return the name of a theme that is `dark` or `light`, as `word` says; empty for any other word.
 
-    If the default theme has this brightness, return the default theme's name.
+    The default theme is preferred.
     """
     wanted = {"dark": True, "light": False}.get(word)
     names = [name for name in (DEFAULT_THEME, *themes) if name in themes and themes[name].dark is wanted]
@@ -243,9 +243,9 @@ def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
 
 
 def _keep_theme(context: AppContext, name: str, why: str = "") -> None:
-    """Save the theme for later starts, and show a notice; `why` is the part of the notice after the theme's name.
+    """Save the theme for later starts, and show a notice. The notice has `why` after the theme's name.
 
-    The notice also says if the next start will use another theme, e.g. because an environment variable sets one.
+    If the next start will use another theme, the notice says so. For example, an environment variable can set one.
     """
     context.choices.remember(theme=name)
     note = context.config.note_on_choice("theme", name) if context.config is not None else ""

@@ -33,14 +33,12 @@ _INTENTS: Final = {
     "context_put_away": ("compact", "list"),
     "context_map": ("map",),
 }
-"""Mapping from an action of the sheet to the action of the app that it runs, and the argument if there is one."""
+"""Maps an action of the sheet to the app's action, followed by its argument if there is one."""
 _IDLE: Final = ("context_summarise",)
 """Actions of the context sheet that are not available during a turn."""
 _LEAST_BAR: Final = 5
 _REASON_CELLS: Final = 22
-"""Number of cells reserved for the reason why a section was shortened. Only the remaining cells are used for
-a bar.
-"""
+"""Number of cells for the reason why a section was shortened. The bar gets only the remaining cells."""
 
 
 class ContextSheet(Viewer):
@@ -89,7 +87,7 @@ class ContextSheet(Viewer):
         self.extra = names if view.used else names[-1:]
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the sheet's own scope and the scopes of every viewer."""
+        """Return the sheet's own scope, followed by the scopes that all viewers have."""
         return "context", *super().key_scopes()
 
     def go_on(self, name: str) -> bool:

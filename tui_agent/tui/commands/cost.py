@@ -122,5 +122,5 @@ def _draw_turns(
 
 
 def _has_model_calls(trace: TraceView, span: Span) -> bool:
-    """Return True if the span is a model call, or a turn in which an iteration contains a model call."""
+    """Return True if the span is a model call, or a turn with at least one model call."""
     return span.kind == "model" or any(trace.spans[child].children for child in span.children)

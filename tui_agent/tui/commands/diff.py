@@ -1,4 +1,4 @@
-"""The command /diff: compares the files that the session or one turn changed with their earlier content."""
+"""The command /diff: shows how the session, or one of its turns, changed the files."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Mapping from the name of each action in the registry to the function (handler) that runs the action.
+"""Maps each action in the registry to its handler, the function that runs the action.
 
 Invariant: a handler reads views, and submits commands or opens a sheet or screen; rules about sessions are in the
 engine. A test checks that the names match the registry.
@@ -40,7 +40,7 @@ Handler: TypeAlias = Callable[[AppContext, str], object]
 
 
 def _with_options(handler: Handler, **options: Handler) -> Handler:
-    """Return a handler that runs one of `options` if the argument begins with the option's name, otherwise `handler`."""
+    """Return a handler that calls one of `options` if the argument begins with its name, else `handler`."""
 
     def handle(context: AppContext, argument: str) -> None:
         name, _, rest = argument.partition(" ")

@@ -89,7 +89,7 @@ def show_tools(context: AppContext, argument: str) -> None:
 
 
 def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
-    """Return (name, plugin) of each contribution of `kind`, e.g. `tool`, that the loaded plugins provide."""
+    """Return (name, plugin) of everything of one kind, e.g. `tool`, that the loaded plugins provide."""
     return [
         (offer.removeprefix(f"{kind}:"), plugin.plugin)
         for plugin in context.views.plugins.values()
@@ -100,7 +100,7 @@ def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
 
 
 def show_plugins(context: AppContext, argument: str) -> None:
-    """Show the loaded plugins, and the reasons why others failed to load; or enable or disable one of them."""
+    """Show the loaded plugins and why others failed to load; with an argument, enable or disable a plugin."""
     verb, _, name = argument.partition(" ")
     if argument and (verb not in ("enable", "disable") or not name):
         context.app.say("Type /plugins, /plugins enable NAME or /plugins disable NAME.", "warning")
@@ -131,7 +131,7 @@ def show_plugins(context: AppContext, argument: str) -> None:
 
 
 async def _switch_plugin(context: AppContext, verb: str, name: str) -> None:
-    """Enable or disable a plugin in the user's configuration, and let the engine use the change."""
+    """Enable or disable a plugin in the user's configuration, and make the engine use the new configuration."""
     status, output = await context.ask("plugins", verb, name)
     context.app.say(beside_json(output), "error" if status else "info")
     if not status:

@@ -83,9 +83,10 @@ def _capture(context: AppContext, name: str) -> None:
 
 
 def check_keys(changed: Mapping[str, str | Sequence[str]], name: str, keys: Sequence[str]) -> KeyCheck:
-    """Check new keys for the action `name`, given the user's other changed keys, and return the errors that they cause.
+    """Check new keys for the action `name`, and describe the problems that they cause.
 
-    The errors are a `note` if the action can still use the new keys, otherwise a `fault`.
+    `changed` are the keys that the user has set so far. The result is a `note` if the action can use the new keys
+    nevertheless, otherwise a `fault`.
     """
     before = apply_key_settings(changed).messages
     after = apply_key_settings({**changed, name: keys})

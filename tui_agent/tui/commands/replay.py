@@ -48,7 +48,7 @@ class OpenSession:
         return await self._context.reader.events_between(after + 1, self._context.views.seq, MAX_EVENTS)
 
     async def read_text(self, text: LongText) -> str:
-        """Return the whole of a text that may be stored outside the log."""
+        """Return a text in full, even if it is stored outside the log."""
         if self._recorded is not None:
             return await self._recorded.read_text(text)
         return await self._context.reader.read_text(text)

@@ -24,7 +24,7 @@ SESSION_ID_PREFIX = "ses_"
 
 
 def list_or_open_session(context: AppContext, argument: str) -> None:
-    """Open the session with the id `argument`; if there is none, list the sessions that `argument` finds."""
+    """Open the session with the id `argument`; if there is no such session, list the sessions that match `argument`."""
     if not argument:
         context.app.push_screen(SessionsScreen(context))
     else:
@@ -34,7 +34,7 @@ def list_or_open_session(context: AppContext, argument: str) -> None:
 def begin(context: AppContext, argument: str, *, lists: bool) -> None:
     """Open the session with the id `argument`.
 
-    If there is no such session and `lists` is True, list the sessions that `argument` finds.
+    If there is no such session and `lists` is True, list the sessions that match `argument`.
     """
     if context.sessions.under_way:
         context.app.do("sessions" if lists else "pause", argument if lists else f"resume {argument}")
@@ -76,10 +76,10 @@ async def _open_or_list(context: AppContext, argument: str, *, lists: bool, can_
 
 
 async def _find_session(context: AppContext, argument: str) -> tuple[str, str]:
-    """Return the session id that begins with `argument`, and an error text.
+    """Return the id of the session that begins with `argument`, and an error text.
 
-    The id is empty if no session or several sessions match. The error text says that several match, or that the search
-    failed; otherwise it is empty.
+    The id is empty if no session matches or several sessions match. The error text is empty unless several sessions
+    match or the search failed.
     """
     if len(argument.split()) != 1:
         return "", ""

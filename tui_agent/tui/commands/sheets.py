@@ -19,8 +19,8 @@ def open_picker(
 ) -> Picker:
     """Open a list, and call `choose` with the value of the chosen item; closing the list calls `back`.
 
-    `empty` is shown instead of an empty list. If `free` is not empty, the user can also choose a text of their own: its
-    row consists of the value of `free`, such as `Use the model named`, and the typed text.
+    `empty` is shown instead of an empty list. If `free` is set, the list also offers the typed text itself, in a row
+    that begins with `free`, such as `Use the model named`.
     """
     picker = Picker(lambda: context.app.looks, title, items, empty=empty, free=free)
     context.app.push_screen(picker, lambda value: back() if value is None else choose(value))

@@ -41,13 +41,13 @@ class BackgroundFold:
             self.replace_if_ready()
 
     def replace_if_ready(self) -> None:
-        """Show the views of the whole session if they contain all events of the views on the screen."""
+        """Show the views of the whole session once they contain every event that is on the screen."""
         if not self._adopted and not self._views.head_moved and self._views.seq >= self._host.views.seq:
             self._replace_shown()
 
     @property
     def percent_left(self) -> int:
-        """Percentage of the log still to be folded; 0 if the views of the whole session are shown."""
+        """Percentage of the log that is not folded yet; 0 if the views of the whole session are shown."""
         if self._adopted or self._over.is_set():
             return 0
         return min(100, max(1, round(100 * (1 - (self._views.seq + 1) / self._last_seq))))
@@ -57,7 +57,7 @@ class BackgroundFold:
         await self._over.wait()
 
     def adopt(self) -> Pump:
-        """Make the views of the whole session the host's views; return the pump that updates them."""
+        """Let the host use the views of the whole session; return the pump that updates these views."""
         self._adopted = True
         self._over.set()
         self._host.views = self._views

@@ -31,7 +31,7 @@ from tui_agent.tui.transcript.window import REACH, Window, index_of_event, windo
 
 MAX_BLOBS = 200
 _STEP = 50
-"""Number of entries to lay out between two pauses in which the event loop can handle keys."""
+"""Number of entries to lay out before the event loop gets a chance to handle keys."""
 
 
 class ChatWidget(TranscriptWidget):
@@ -127,9 +127,9 @@ class ChatWidget(TranscriptWidget):
     def key_scopes(self) -> Sequence[Scope]:
         """Return the scopes whose keys work now.
 
-        The scope `turn` works only on the row of a turn that changed files. No scope works while the transcript is not
-        focused: a letter key moves the focus to the prompt, and the keys read together with that letter belong there
-        too.
+        No scope works while the transcript is not focused. A letter key then moves the focus to the prompt, and the
+        prompt also gets the keys that were read together with the letter. The scope `turn` works only if the cursor is
+        on the row of a turn that changed files.
         """
         if self.screen.focused is not self:
             return ()
@@ -235,7 +235,7 @@ class ChatSearch:
 
 
 class Chat:
-    """The chat area of the main screen: the start page and the transcript, of which one is visible."""
+    """The chat area of the main screen: either the start page or the transcript is visible."""
 
     def __init__(self, context: AppContext, show_status: Callable[[], None]) -> None:
         self.app = app = context.app

@@ -1,8 +1,8 @@
 """Remembers the user's choices for later starts: theme, model, side panes, and the policy of each project.
 
 Invariant: only choices that the user makes in the app are remembered. Command-line options, settings of a recorded
-session, the policy of an approved plan, and `bypass` are not. The file is written in a thread, and a failure to write
-is reported once.
+session, the policy of an approved plan, and `bypass` are never remembered. The file is written in a thread, and a
+failure to write is reported once.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ class ChoiceKeeper:
             self._remember_model(model)
 
     def given_address(self, model: ModelInfo) -> str:
-        """Return the address that the user gave for a model; empty if the model's provider or profile has this address."""
+        """Return the URL that the user gave for a model; empty if the model's provider or profile has this URL."""
         vendor = PROVIDERS.get(model.profile.partition("/")[0])
         is_own = vendor is not None and vendor.base_url == model.base_url
         return "" if is_own or model.profile in self._context.profiles else model.base_url

@@ -10,9 +10,9 @@ from tui_agent.protocol.commands import Steer
 from tui_agent.tui.context import AppContext
 
 STEER_ITERATION: Final = 2
-"""Number of the iteration, counted within a turn, in which the demo sends its instruction to the agent."""
+"""Number of the iteration in a turn, counted from 1, in which the demo sends its instruction to the agent."""
 READ_S: Final = 6.0
-"""Seconds in which the user can read the last answer before the replay opens."""
+"""Time to read the last answer before the replay opens, in seconds."""
 
 
 class DemoGuide:

@@ -1,8 +1,8 @@
 """The unsent message and the message history, which survive the end of the app.
 
 Invariant: an unsent message is on disk within `DRAFT_S` seconds of the last key, and is removed once it is sent. Its
-file (mode 0600) is replaced atomically. Saving it creates no session: before a session has a folder, its draft is in
-the data folder, and is offered to the next session of the same workspace.
+file (mode 0600) is replaced atomically. Saving a draft never creates a session. While a session has no folder, its
+draft is in the data folder, and the next session of the same workspace gets this draft.
 """
 
 import hashlib
@@ -107,7 +107,7 @@ class DraftKeeper:
         """True after a warning that the draft cannot be saved."""
 
     def take_prompts(self) -> None:
-        """Add the messages in the session's log to the history, and those that are new to the history file."""
+        """Add the messages in the session's log to the history; add new messages to the history file as well."""
         prompts, self._context.views.prompts = self._context.views.prompts, []
         history = self._context.editor.history_of_messages
         for _, text in prompts:
@@ -125,7 +125,7 @@ class DraftKeeper:
     def restore_draft(self, *, moves_unsent: bool = False) -> None:
         """Put the saved unsent message back into the prompt.
 
-        `moves_unsent` means that the message in the prompt now belongs to this session, not to the one before.
+        `moves_unsent` means that the text now in the prompt was typed for this session, not for the session before it.
         """
         folder, config = self._context.folder, self._context.config
         if folder is None:

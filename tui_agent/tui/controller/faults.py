@@ -19,7 +19,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.text import clean_line
 
 MAX_BYTES: Final = 1 << 20
-"""Size in bytes above which a fault file is emptied before the next error is written."""
+"""Maximum size of a fault file, in bytes. A larger file is emptied before the next error is written."""
 REPORT: Final = "/bug writes a report"
 PARTS: Final = {
     "state": "the session's state",
@@ -35,7 +35,7 @@ PARTS: Final = {
     "ledger": "the context's ledger",
     "branches": "the branches",
 }
-"""Mapping from a view to its name in messages to the user."""
+"""Maps a view to its name in messages to the user."""
 
 
 class FaultReporter:
@@ -49,7 +49,7 @@ class FaultReporter:
         """The view that failed first in this session, for the status line; empty if no view has failed."""
 
     def begin(self) -> None:
-        """Forget the reported errors, because another session with new views is open."""
+        """Forget the reported errors, because another session is open."""
         self._reported.clear()
         self.first = ""
 
@@ -111,7 +111,7 @@ def _drop_empty_lines(text: str) -> str:
 
 
 def _append(path: Path, text: str) -> None:
-    """Append to the file. Errors are ignored, because a notice on the screen has reported the fault as well."""
+    """Append to the file. Errors are ignored: a notice on the screen has already reported the fault."""
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -28,9 +28,9 @@ from tui_agent.tui.widgets.sheet import Sheet
 from tui_agent.units import format_cost, format_estimate
 
 BEATS_PER_BRANCH_READ: Final = 4
-"""Number of beats from one reading of the git branch to the next; four beats are two seconds.
+"""Number of beats between two readings of the git branch; four beats are two seconds.
 
-The branch is read repeatedly: a command or the user may change it.
+The branch is read repeatedly, because a command or the user can change it.
 """
 
 

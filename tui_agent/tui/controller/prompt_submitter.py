@@ -17,7 +17,7 @@ class PromptSubmitter:
     def __init__(self, host: SessionHost) -> None:
         self._host = host
         self.under_way = False
-        """True from sending a message until its turn starts; a message sent meanwhile steers that turn."""
+        """True from sending a message until its turn starts. Another message sent in this time steers the turn."""
 
     def send(self, message: Prompt.Submitted) -> None:
         """Send a message, a command or a shell line; put refused text back into the prompt."""

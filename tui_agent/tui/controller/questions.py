@@ -19,13 +19,13 @@ from tui_agent.tui.widgets.type_ahead import RECENT_S, TypedAhead
 
 
 def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> str:
-    """Return the name of the subagent whose call needs the permission; empty for the main agent."""
+    """Return the name of the subagent that asks for the permission; empty for the main agent."""
     agents = [call.agent for call in state.open_calls if call.call_id == request.call_id]
     return next((delegate.agent for delegate in state.delegates if delegate.agent in agents), "")
 
 
 def _count_following(state: SessionStateView, request: PermissionRequested) -> int:
-    """Count the later calls of the same tool in the same answer, for which the user will be asked next."""
+    """Count the calls of the same tool that follow in the model's answer; the user will be asked about these next."""
     calls = state.open_calls
     index = next((i for i, call in enumerate(calls) if call.call_id == request.call_id), len(calls))
     return sum(call.name == request.tool and call.agent == calls[index].agent for call in calls[index + 1 :])
@@ -140,7 +140,7 @@ class OpenQuestions:
         self._app.push_screen(modal, submit)
 
     def typed_ahead(self) -> TypedAhead | None:
-        """Return the receiver of keys that were meant for the prompt; None if the user was not typing just now."""
+        """Return an object that passes typed keys to the prompt; None if the user was not typing just now."""
         if time.monotonic() - self._host.app.typed_at > RECENT_S:
             return None
         editor = self._host.editor

@@ -1,6 +1,9 @@
-"""Undo, redo and revert, and their questions: which message, conversation or files or both, and which kept files.
+"""Undo, redo and revert, with the questions that they ask the user.
 
-Invariant: no file is restored that was not listed first; each file that someone else changed is asked about by name.
+The user chooses a message, then the conversation, the files or both, and then which of the kept files to restore.
+
+Invariant: a file is restored only after the app listed it; the app asks by name about each file that someone else
+changed.
 """
 
 from collections.abc import Callable, Sequence

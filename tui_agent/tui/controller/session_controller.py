@@ -127,9 +127,7 @@ class SessionController:
         self._sent_output_width: tuple[AppSession, int] | None = None
         self._has_warned_unconfined = False
         self.halted_at = -2
-        """Sequence number of the newest event when the engine failed to store an event and ended its turn;
-        otherwise -2.
-        """
+        """Sequence number of the newest event when the engine could not store an event; otherwise -2."""
         self.seen_seq = -1
         """Sequence number of the last event when the log was opened; events up to this number are not announced as new.
         """
@@ -219,11 +217,11 @@ class SessionController:
             return names | typed
 
     def ask_with_key(self, variable: str, key: str) -> Ask:
-        """Return a function like `ask` that also gives the API key to `tui-agent`, in the variable `variable`."""
+        """Return a variant of `ask` that passes the API key to `tui-agent` in the environment variable `variable`."""
         return self.app.outside or CommandLine(_with_key(self.app.options, variable, key), self.app.environ)
 
     async def use_key(self, variable: str, key: str) -> None:
-        """Give the engine the API key in the variable `variable` for this run, and reopen the session with the key."""
+        """Give the engine the API key in `variable` for this run, and reopen the session with this key."""
         self.app.options = _with_key(self.app.options, variable, key)
         self.ask = self.app.outside or CommandLine(self.app.options, self.app.environ)
         await self.sessions.reopen()
@@ -246,7 +244,7 @@ class SessionController:
         self.session.submit(command)
 
     def send_output_width(self) -> None:
-        """Tell the engine the width in which program output is shown, unless it knows that width."""
+        """Tell the engine how wide program output is shown; do nothing if the engine knows the width."""
         shown = output_columns(self.app.shape.main)
         columns = min(max(shown, MIN_OUTPUT_COLUMNS), MAX_OUTPUT_COLUMNS)
         if self.session is not None and self._sent_output_width != (self.session, columns):
@@ -297,8 +295,8 @@ class SessionController:
     def escape(self) -> None:
         """Handle Esc while no menu is open: interrupt the turn, or else close what is open in the chat.
 
-        If nothing runs, pressing Esc twice opens revert. Shortly after an interrupt it does not, because the user may
-        still be pressing Esc to interrupt.
+        If nothing runs, pressing Esc twice opens revert. A press shortly after an interrupt does not count, because the
+        user can still be trying to interrupt.
         """
         now = time.monotonic()
         if self.interrupt() or now < self._interrupted_at + TWICE_S:

@@ -33,16 +33,13 @@ from tui_agent.units import format_percent
 AS_RECORDED: Final = dict.fromkeys(
     ("model", "base_url", "effort", "policy", "agent", "context_mode", "repo_map", "investigator_profile")
 )
-"""Mapping from setting to None, for the settings to leave out when a session is opened.
-
-For these settings, the values in the session's log are used.
-"""
+"""Options to override with None when a session is opened, so that the values in the session's log are used."""
 LONG = 3_000
-"""Minimum number of events for showing the end of a session before the whole session is read."""
+"""Minimum number of events in a long session. The end of a long session is shown before the whole session is read."""
 PREVIEW_RECORDS = 300
 """Number of records in the preview of a long session's end."""
 VERY_LONG = 20_000
-"""Minimum number of events for using a session before it is read completely."""
+"""Minimum number of events in a very long session. The user can work in it before the whole session is read."""
 
 
 class SessionSwitcher:
@@ -254,8 +251,8 @@ class SessionSwitcher:
     def same_settings(self) -> SessionOptions:
         """Return options for a new session in the open session's folder, with its agent and, if usable, its model.
 
-        The new session does not get the open session's policy, which may be that of an approved plan or of another
-        project: it starts with the policy that the user chose.
+        The new session does not inherit the policy: this can be the policy of an approved plan or of another project.
+        The new session starts with the policy that the user chose.
         """
         options = replace(
             self._host.app.options,
@@ -318,7 +315,7 @@ class SessionSwitcher:
         context.app.push_screen(question, lambda yes: open_live_replay(context, folder) if yes else None)
 
     async def _find_folder(self, options: SessionOptions) -> Path | None:
-        """Return the folder in which the session that `options` select is stored; None if there is no such folder."""
+        """Return the folder of the session that `options` select; None if this session is not stored."""
         words = [f"--id={options.session}", "--all"] if options.session else ["-C", str(options.cwd)]
         _, output = await self._host.ask("sessions", "list", *words, "--json")
         path = next((text_of(row, "path") for row in json_rows(output) if row.get("open")), "")

@@ -102,13 +102,13 @@ class LinePrinter:
         self.changes = ChangedFileLines(session)
         self.verbs: dict[str, str] = {}
         self._streamed_text: dict[str, str] = {}
-        """Mapping from request id to the printed part of the streamed answer."""
+        """Maps a request's id to the printed part of its streamed answer."""
         self._unfinished_lines: dict[str, str] = {}
-        """Mapping from request id to the incomplete last line of the streamed answer."""
+        """Maps a request's id to the incomplete last line of its streamed answer."""
         self._unmapped = False
         """True once the notice about a missing repository map was printed."""
         self.under_way = False
-        """True from sending a message until its turn starts; a message sent meanwhile steers that turn."""
+        """True from sending a message until its turn starts. Another message sent in this time steers the turn."""
 
     def write_event(self, record: Envelope) -> None:
         """Update the session's state from an event, and print the lines for the event, if any."""
@@ -409,10 +409,9 @@ def _find_choice(request: PermissionRequested, reach: Reach) -> PermissionChoice
 
 
 def _everywhere_choice(request: PermissionRequested) -> PermissionChoice | None:
-    """Return the choice whose rule can be saved for every project; None if there is none.
+    """Return the choice that saves a rule for every project; None if there is no such choice.
 
-    A rule that lets commands read certain files is left out: it is saved in the user's config.toml, whatever the
-    project.
+    A rule that lets commands read certain files is left out: it is saved in the user's config.toml in any case.
     """
     choice = _find_choice(request, "everywhere")
     return None if choice is None or choice.rule.startswith(OPENS_FILES) else choice

@@ -99,8 +99,8 @@ class ApprovalBody:
     ) -> list[Strip]:
         """Draw the effects of the tool call: where a command runs, what it does, how to undo it, why it needs approval.
 
-        `roomy` adds empty rows between the parts. With `only_risky`, there is no row for commands that only read the
-        workspace or run the workspace's code. Without `context`, only the commands are drawn.
+        `roomy` adds empty rows between the parts. With `only_risky`, commands that only read the workspace or run its
+        code have no row. Without `context`, only the commands are drawn.
         """
         gap = [self._sheet.line(width, [])] if roomy else []
         rows = [*self.folder_rows(width), *gap] if context else []

@@ -29,7 +29,7 @@ _NARROW_REACH: Final = 38
 _WIDE_TYPED_ROW: Final = 34
 _WIDE_ANSWERS: Final = 60
 _LOW: Final = 22
-"""Height of the screen, in rows, below which the risk of a request gets one row less."""
+"""On a screen with fewer rows, the risk of a request gets one row less."""
 
 
 def plan_command(
@@ -41,8 +41,8 @@ def plan_command(
 ) -> Plan:
     """Fit a command and its effects into `room` rows of the approval sheet.
 
-    The `variants` of the effects are tried from the fullest to the shortest, then `risky`, which draws at most the
-    given number of rows. `more` draws the row that counts the hidden rows.
+    `variants` are drawings of the effects, from the fullest to the shortest; the first that fits is used. If none fits,
+    `risky` draws the effects in at most the given number of rows. `more` draws the row that counts the hidden rows.
     """
     for index, effects in enumerate(variants):
         enough = max(LEAST + 2, room // 2) if index < len(variants) - 1 else LEAST
@@ -67,9 +67,9 @@ def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[
 
 
 def _keep_ends(rows: Sequence[Strip], room: int, more: Callable[[int], Strip]) -> tuple[Sequence[Strip], int]:
-    """Return the first of `rows`, a row that counts the hidden rows, and the last ones: at most `room` rows.
+    """Return the first and the last of `rows`, with a row between them that counts the hidden rows.
 
-    Also return the number of hidden rows.
+    The result has at most `room` rows. Also return the number of hidden rows.
     """
     if len(rows) <= room:
         return rows, 0

@@ -49,7 +49,7 @@ class Plan(NamedTuple):
     body: Sequence[Strip] = ()
     effects: Sequence[Strip] = ()
     must: int | None = None
-    """Number of body rows that must have been visible before the request may be allowed.
+    """Number of body rows that the user must have seen before the request can be allowed.
 
     None if `body` is incomplete.
     """
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
     hidden: int = 0
     """Number of hidden rows of the command."""
     change: int = 0
-    """Number of rows at the beginning of the body that show the change of a file."""
+    """Number of rows at the beginning of the body that show a file's change."""
 
 
 class ApprovalState(Sheet[DecidePermission | None]):
@@ -122,7 +122,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
 
     @property
     def hidden_rows(self) -> int:
-        """Number of command rows that were never visible; the command cannot be allowed before this is 0."""
+        """Number of rows of the command that were never visible. Until this is 0, the command cannot be allowed."""
         return 0 if self._seen_command or self.is_gated else self.plan.hidden
 
     @property

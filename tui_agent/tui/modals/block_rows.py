@@ -36,7 +36,7 @@ from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
 from tui_agent.units import format_bytes
 
 MAX_COLOURED_LINE: Final = 3000
-"""Maximum line length, in characters, for which a diff is drawn with code colours."""
+"""Maximum length of a line, in characters. A diff with a longer line is drawn without code colours."""
 ReadLong: TypeAlias = Callable[[LongText, Callable[[str], None]], str]
 """A function that returns a preview of a long text, and later passes the full text to the given callback."""
 Line: TypeAlias = list[tuple[str, Role]]
@@ -154,7 +154,7 @@ def json_strips(lines: Sequence[Line], looks: Looks, width: int) -> list[Strip]:
 
 
 def _wrap_after(text: str, first_room: int, room: int) -> list[str]:
-    """Wrap a text whose first row has `first_room` cells and whose other rows have `room` cells."""
+    """Wrap a text to `first_room` cells in the first row and `room` cells in the other rows."""
     if len(text) <= first_room:
         return [text]
     first = wrap(text, max(8, first_room))[0]

@@ -77,7 +77,7 @@ class Confirm(Sheet[bool]):
         self.dismiss(False)
 
     def expect_text(self, give: Callable[[events.Key], object]) -> None:
-        """Ignore a text that arrives in one read. The user opened this question, so the text is not for the prompt."""
+        """Drop text that arrives all at once: it is not meant for the prompt, because the user opened this question."""
         super().expect_text(lambda key: None)
 
     def run_intent(self, intent: str) -> None:

@@ -36,7 +36,7 @@ ReadFiles: TypeAlias = Callable[[], Awaitable[FilesChangedView]]
 
 
 class Stop(NamedTuple):
-    """A place that the keys for changes and files go to: a hunk of a file, or a file without hunks (`hunk` is -1).
+    """A place in the sheet that the keys go to: a hunk of a file, or a file without hunks (then `hunk` is -1).
 
     `row` is the first row of the place in the sheet.
     """
@@ -62,7 +62,7 @@ class DiffSheet(Viewer):
         """Index of the first file that is drawn."""
         self._comparisons: dict[str, tuple[LineDiff | None, str]] = {}
         self._hunks: dict[tuple[str, int], list[list[Strip]]] = {}
-        """Mapping from a file's path and a width in cells to the rows of each hunk."""
+        """Maps (path, width in cells) to the rows of each hunk in the file."""
         self._stops: list[Stop] = []
         self._chosen: tuple[str, int] = ("", -1)
         """Path and hunk index of the chosen `Stop`; the index is -1 if the stop is a file without hunks."""

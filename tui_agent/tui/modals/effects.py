@@ -27,9 +27,9 @@ from tui_agent.tui.widgets.rows import Part, Pen, wrap
 VERB_WIDTH = 9
 GAP = 3
 NARROW = 36
-"""Width in cells below which effects are drawn below their command, and labels above their text."""
+"""If the room is narrower than this, in cells, effects are drawn below their command, and labels above their text."""
 MIN_TARGET_WIDTH = 10
-"""Minimum cells for an effect's object, e.g. a file; if there are fewer, effects are drawn below their command."""
+"""Minimum width for the object of an effect, e.g. a file, in cells. With less room, effects are below their command."""
 _FILE_VERBS = frozenset({"writes", "deletes", "removes"})
 """The verbs of effects on files; `removes` occurs in logs of older versions."""
 

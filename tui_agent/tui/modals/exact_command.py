@@ -1,9 +1,9 @@
-"""A command exactly as it runs, in rows from which every character can be reconstructed.
+"""A command exactly as it runs: every character can be read from the rows.
 
-Invariant: nothing is left out, shortened or invisible. An invisible character is drawn as a sign (`<U+202E>`, `<tab>`,
-`<40 blanks>`, `<300 line breaks>`), and so is a `<` that would look like the start of a sign. Only the last row of a
-line may end with a blank. If there are several lines, each line has a number, so that wrapped rows and new lines can be
-told apart.
+Invariant: nothing is left out, shortened or invisible. Invisible characters are drawn as signs, for example `<U+202E>`,
+`<tab>`, `<40 blanks>` or `<300 line breaks>`. A `<` that looks like the start of a sign is drawn as a sign as well.
+Only the last row of a line can end with a blank. If there are several lines, each line has a number. So wrapped rows
+and new lines can be told apart.
 """
 
 import re
@@ -19,7 +19,7 @@ from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.rows import Part, Pen
 
 NARROW: Final = 36
-"""Width in cells below which a command is drawn without a margin."""
+"""If the room is narrower than this, in cells, a command is drawn without a margin."""
 MAX_INNER_BLANKS: Final = 8
 """Maximum number of consecutive blanks within a line that are drawn as blanks."""
 MAX_INDENT: Final = 40
@@ -30,9 +30,7 @@ CHARACTERS_PER_CELL: Final = 6
 """Maximum number of characters that one cell can hold: a letter and its combining marks."""
 
 _CUT: Final = " … [cut: "
-"""Mark at which a text in the log was cut off. The text's beginning is before the mark, its original length
-after it.
-"""
+"""Marks the place where the log cut off a text. The text's original length comes after the mark."""
 _SIGN = re.compile(r"(<(?:U\+[0-9A-F]{4,6}|tab|(?:\d+ )?blanks?|\d+ line breaks)>)")
 _END = re.compile(r"(?<! ) ++$")
 _EDIT_END = re.compile(r"(?m)(?<=[^ \n]) ++$")
@@ -103,7 +101,7 @@ def mark_trailing_blanks(diff: str) -> str:
 def wrap_exactly(line: str, room: int) -> list[str]:
     """Split a line into pieces of at most `room` cells; joined, the pieces are equal to the line.
 
-    Only the last piece may end with a blank. The line is broken before blanks if possible, otherwise at the edge.
+    Only the last piece can end with a blank. The line is broken before blanks if possible, otherwise at the edge.
     """
     pieces: list[str] = []
     start, total = 0, len(line)

@@ -41,7 +41,7 @@ _WORKPLACE_NOTES: Final[dict[Workplace, str]] = {
 }
 MAX_TEXT_ROWS: Final = 5
 TALL, WIDE = 22, 56
-"""Minimum terminal height in rows, and minimum form width in cells, at which the form leaves nothing out."""
+"""Minimum height of the terminal in rows, and minimum width of the form in cells, to show the form in full."""
 
 
 class ForkDraft:
@@ -103,7 +103,7 @@ class ForkDraft:
         return {"change": self.change, "workplace": self.workplace}.get(line) or self.value
 
     def turn(self, line: str, direction: int) -> None:
-        """Select the option after (`direction` 1) or before (-1) the current option of a line of the form."""
+        """Select the option after the current option of a line, or the option before it if `direction` is -1."""
         options = [value for value in self.options(line) if self.can_work_in(value)]
         self.choose(line, options[(options.index(self.current_value(line)) + direction) % len(options)])
 
@@ -221,7 +221,7 @@ class ForkForm(Form[ForkRequest | None]):
     def _text_rows(self, field: Field, hint: str, pen: Pen, width: int) -> list[Strip]:
         """Draw a text that the user can type.
 
-        A text of several lines cannot be edited in the form, but in the user's editor.
+        A text with several lines is edited in the user's editor, not in the form.
         """
         if "\n" not in field.text:
             return [self.field_row("To", field, pen, width, hint)]
@@ -248,7 +248,7 @@ class ForkForm(Form[ForkRequest | None]):
 
     @property
     def open_field(self) -> Field | None:
-        """The field on the line under the cursor; None for a text of several lines, which is not edited in the form."""
+        """The field on the selected line; None if its text has several lines and so cannot be edited in the form."""
         if self.line_name == "folder":
             return self.draft.folder
         field = self.draft.text_field(self.line_name)

@@ -1,6 +1,6 @@
-"""The point in a session at which a fork begins, and command-line arguments that create a fork.
+"""The event at which a fork begins, and the command-line arguments that create a fork.
 
-Invariant: the classes only hold data, and only this module builds these arguments.
+Invariant: the classes only hold data, and only this module builds the arguments.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _OPTIONS: Final[dict[Change, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ForkPoint:
-    """An event of a session, after which a fork can begin."""
+    """An event of a session. A fork can begin after this event."""
 
     session: str
     at_seq: int

@@ -40,7 +40,7 @@ class KeyCapture(Sheet[list[str]]):
         super().__init__(looks)
         self._action, self._check = action, check
         self.pressed: list[str] = []
-        """Textual's names of the last keys that were pressed: one for each choice of the action."""
+        """Textual's names of the last pressed keys: one for each choice of the action."""
         self._sent = ""
         self.result = KeyCheck()
 

@@ -16,7 +16,7 @@ from tui_agent.tui.panes.model_discovery import suggested_model, vendor_title
 from tui_agent.units import format_price, format_tokens
 
 ACT: Final = "\t"
-"""Prefix of the value of a list item that is an action, not a model's name; users cannot type this prefix."""
+"""Prefix of an item's value if the item is an action and not a model. Users cannot type this prefix."""
 DEMOS: Final = ("bugfix", "todo-api")
 
 
@@ -45,9 +45,9 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
 
 
 def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
-    """Return all items of the list of models by group.
+    """Return all items of the list of models, in groups.
 
-    `loaded` are the models that `tui-agent models` listed. They add more models, and facts about models that the app
+    `loaded` are the models that `tui-agent models` listed. They add models, and more facts about models that the app
     already knows.
     """
     keys = context.known_keys()

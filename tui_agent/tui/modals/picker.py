@@ -51,10 +51,11 @@ def _pattern_of(words: Sequence[str]) -> re.Pattern[str]:
 
 
 def score_words(words: Sequence[str], item: Item) -> int | None:
-    """Return how well the words match an item (0 is best); None unless every word begins a word of the item.
+    """Return how well the words match an item: 0 is the best match, and None means no match.
 
-    The best match is a whole word of the label. Next come a whole word of `found_by`, the beginning of a word in the
-    label or in `found_by`, and the beginning of a word in another text.
+    Each word must be the beginning of a word in the item. A whole word of the label is the best match, followed by a
+    whole word of `found_by`. Next comes the beginning of a word in the label or in `found_by`, and last the beginning
+    of a word in another text.
     """
     names = f"{item.label} {item.found_by}".casefold()
     others = f"{item.about} {item.right} {item.group} {item.more}".casefold()
@@ -78,7 +79,7 @@ def _right_text(item: Item, *, is_filtered: bool) -> str:
 
 
 def _right_room(cells: int, item: Item) -> int:
-    """Return how many of the `cells` after an item's label are left for `item.right` and the blanks before it."""
+    """Return the room for `item.right` and the blanks before it; `cells` is the room after the label."""
     return cells - min(MIN_ABOUT_CELLS, width(clean_line(item.about)))
 
 
@@ -86,9 +87,10 @@ KEYS = "list_open", "list_choose", "list_close"
 """The actions whose keys are shown below the list."""
 PAGE_ROWS = 8
 MIN_ABOUT_CELLS = 24
-"""Minimum cells for `Item.about` next to `Item.right`; with fewer cells, only the selected row shows `Item.right`."""
+"""Minimum width for `Item.about` next to `Item.right`, in cells. With less room, only the selected row shows `right`.
+"""
 MIN_RIGHT_CELLS = 11
-"""Minimum cells for a cut-off `Item.right`; with fewer cells, the text is left out."""
+"""Minimum width for a cut-off `Item.right`, in cells. With less room, `right` is left out."""
 
 
 class Picker(ChoiceSheet[str | None]):
@@ -124,7 +126,7 @@ class Picker(ChoiceSheet[str | None]):
         self._crowded = False
         """True if most rows have too little room for a description beside the text on the right."""
         self._marks: re.Pattern[str] | None = None
-        """Pattern of the words to underline in rows: the words of the typed text; None to underline nothing."""
+        """Pattern of the words that are underlined in the rows: the typed words; None to underline nothing."""
         self.title_text = title
         self.items = list(items)
         self.field = Field()

@@ -22,10 +22,9 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 _NAME_WIDTH: Final = 16
 _SHORT: Final = {"network": "net", "outside": "out"}
 _DROPPED_FIRST: Final = (0, 2, 5)
-"""Indices of the columns to leave out if the table of policies is too wide, the first column to leave out
-first.
+"""Indices of the columns to leave out, in this order, if the table of policies is too wide.
 
-Column 0 is left out first: its values are the same for all policies.
+Column 0 is the first: its values are the same for all policies.
 """
 _ROLES: Final[dict[str, Role]] = {"yes": "t1", "asks": "t2", "no": "t3"}
 _LIMITS_OF_BYPASS: Final = (

@@ -49,9 +49,9 @@ _KEY_PREFIXES: Final = ("sk-", "gsk_", "xai-")
 class ProviderForm(Form[Provider | None]):
     """The form for setting up a model: three fields, and a checkbox that Space toggles.
 
-    Enter goes to the next line; on the last line it passes the values to `test`, which shows a fault or dismisses the
-    form. After a fault, Enter accepts the values if they are unchanged. `variables` maps each model profile to the
-    environment variable with its API key, and `keys` are the variables that are set.
+    Enter goes to the next line. On the last line, Enter passes the values to `test`, which shows a fault or dismisses
+    the form. After a fault, Enter accepts unchanged values. `variables` maps each model profile to the environment
+    variable with its API key, and `keys` are the variables that are set.
     """
 
     scope: ClassVar[Scope] = "provider"
@@ -129,7 +129,7 @@ class ProviderForm(Form[Provider | None]):
         return f"{self._variable} is set" if self._has_key else ""
 
     def _purpose(self, line: str) -> str:
-        """Return a note on the purpose of the line, and on whether it needs a value."""
+        """Return a note that explains the line and says if the line needs a value."""
         vendor = PROVIDERS.get(self.vendor)
         if line == MODEL and self.vendor == OWN_SERVER:
             return "Required: the model's name, such as qwen3-coder"
@@ -180,7 +180,7 @@ class ProviderForm(Form[Provider | None]):
     def vendor(self) -> str:
         """The vendor that gets the API key, or the environment variable that holds the key.
 
-        It is a variable if the model is a profile or runs on the user's own server.
+        The value is a variable if the model is a profile or runs on the user's own server.
         """
         name = self.fields[MODEL].text.strip()
         if name in self.variables:
@@ -267,7 +267,7 @@ class ProviderForm(Form[Provider | None]):
 
 
 def _address_fault(address: str) -> str:
-    """Return why no request can be sent to a typed address; empty if it is usable, or if none was typed."""
+    """Return the reason why a typed address cannot be used; empty if the address is usable or missing."""
     if not address:
         return ""
     if not address.startswith(("http://", "https://")):

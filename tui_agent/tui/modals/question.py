@@ -124,7 +124,7 @@ class Question(ChoiceSheet[AnswerQuestion | None]):
 
     @property
     def open_field(self) -> Field:
-        """The field for the user's own text. A letter or a paste goes to this field, whichever row is selected."""
+        """The field for the user's own text. It gets each typed letter or paste, even if another row is selected."""
         return self.field
 
     def on_edit(self) -> None:

@@ -33,7 +33,7 @@ _STATES: Final[Mapping[str, str]] = {
     "without": "not used, as you decided",
     "trusted": "in use, as you decided",
 }
-"""Mapping from a state of trust to its description, the least trusted state first."""
+"""Maps a state of trust to its description. The least trusted state comes first."""
 
 
 class Entry(NamedTuple):
@@ -59,7 +59,8 @@ class Choice(NamedTuple):
 class TrustSheet(ChoiceSheet[Answer | None]):
     """Sheet that asks whether to trust the configuration files in a folder.
 
-    The result is the answer, or None if nothing was decided. `asking` is True while the app opens the folder.
+    The result is the answer, or None if nothing was decided. `asking` is True if the app asks before it opens the
+    folder.
     """
 
     has_grace_period = True
@@ -204,7 +205,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
 
     @property
     def unseen_files(self) -> int:
-        """The number of files on the sheet whose rows were not visible yet."""
+        """The number of files on the sheet that the user has not seen yet."""
         return len(self.entries) - len(self._seen_files)
 
     def mark_seen(self, rows: int) -> None:

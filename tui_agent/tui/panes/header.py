@@ -151,9 +151,10 @@ class Header(LinePane):
         return parts
 
     def _sandbox(self, width: int) -> list[Part]:
-        """Return `sandbox`, `no sandbox` or another environment's name, emphasised if the policy relies on a sandbox.
+        """Return `sandbox`, `no sandbox` or the name of another environment.
 
-        Empty on a narrow screen, and for an agent that is a program.
+        A missing sandbox is emphasised if the policy relies on a sandbox. Nothing is shown on a narrow screen, or if
+        the agent is an external program.
         """
         state = self.state
         if state is None or width < 70 or (state.settings is not None and state.settings.program):

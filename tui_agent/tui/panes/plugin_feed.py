@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tui_agent.plugin_host.places import PanePlace
 
 PanePlaces: TypeAlias = Mapping[str, "PanePlace"]
-"""Mapping from a pane's name to its place, i.e. its plugin and folder."""
+"""Maps a pane's name to its place (plugin and folder)."""
 PERIOD_S: Final = 0.2
 """Seconds between two requests to the child process."""
 KIND: Final = "pane:"
@@ -33,7 +33,7 @@ KIND: Final = "pane:"
 
 
 class PaneSource(Protocol):
-    """Answers requests for panes. `PaneClient` implements it."""
+    """Answers requests for panes; implemented by `PaneClient`."""
 
     async def ask(self, request: "PaneRequest", progress: Callable[[int], object]) -> "PaneAnswer": ...
 
@@ -61,7 +61,7 @@ class PaneState:
     blocks: tuple[DisplayBlock, ...] | None = None
     """The newest content of the pane; None until the first answer."""
     asked_seq: int = -2
-    """Sequence number of the event for which the pane was last requested; -2 before the first request."""
+    """Sequence number of the event that the pane was last requested for; -2 before the first request."""
     progress: int = -1
     """Sequence number of the event that the pane's fold has reached while it reads a long log; otherwise -1."""
     fault: str = ""
@@ -71,11 +71,12 @@ class PaneState:
 
 
 class PaneFeed:
-    """Keeps the open panes of one session up to date with the shown event: the newest event, or an event of a replay.
+    """Keeps the open panes of one session up to date with the shown event.
 
-    `log` returns the folder of the session's log. `find` returns the places of the panes; it runs in a thread. `start`
-    runs a coroutine in the background. `make_source` starts the child process. With `is_live`, a plugin that is loaded
-    again gets a new child process, because its files have changed. Without `is_live` (in a replay), it does not.
+    The shown event is the newest event, or an event of a replay. `log` returns the folder of the session's log. `find`
+    returns the places of the panes; it runs in a thread. `start` runs a coroutine in the background. `make_source`
+    starts the child process. With `is_live`, a plugin that is loaded again gets a new child process, because its files
+    have changed. In a replay, `is_live` is False.
     """
 
     def __init__(

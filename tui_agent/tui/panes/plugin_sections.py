@@ -21,7 +21,7 @@ from tui_agent.tui.widgets.rows import Pen, wrap
 TESTS_PANE: Final = "tests"
 """Name of the bundled pane that shows the last test runs."""
 OPEN_ROWS: Final = 6
-"""Number of rows that the other side panes leave free for the content of open sections."""
+"""Minimum number of rows for the content of open sections. The other side panes leave these rows free."""
 DrawBlocks: TypeAlias = Callable[[Sequence[DisplayBlock], Looks, int, Role], list[Strip]]
 """A function that draws blocks as rows of the given width on a background."""
 

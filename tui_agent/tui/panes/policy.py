@@ -9,7 +9,7 @@ DESCRIPTIONS: dict[str, str] = {
     "accept-edits": "edits, runs in the sandbox",
     "bypass": "asks if unsure or a rule says so",
 }
-"""Mapping from a policy to its description, from the strictest policy to the loosest."""
+"""Maps a policy to its description. The strictest policy comes first."""
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
 PROGRAM_RULES: dict[str, str] = {
     "plan": "may only read",
@@ -17,7 +17,7 @@ PROGRAM_RULES: dict[str, str] = {
     "accept-edits": "works by its own rules",
     "bypass": "may do everything",
 }
-"""Mapping from a policy to its description if the agent is an external program.
+"""Maps a policy to its description for an agent that is an external program.
 
 Such an agent asks for no approval and runs outside the sandbox.
 """
@@ -32,9 +32,9 @@ GRID: dict[str, tuple[str, ...]] = {
     "accept-edits": ("yes", "yes", "asks", "sandbox", "asks", "asks"),
     "bypass": ("yes", "yes", "yes", "yes", "yes", "yes"),
 }
-"""Mapping from a policy to its answers, one for each of `COLUMNS`.
+"""Maps a policy to its answers, one for each of `COLUMNS`.
 
-The answer `sandbox` means yes if commands run in a sandbox; if not, it means ask.
+The answer `sandbox` means `yes` if commands run in a sandbox, and `asks` if they do not.
 """
 
 

@@ -24,7 +24,7 @@ from tui_agent.tui.widgets.rows import Pen, blank_strip, cells, with_intent
 
 NAME_CELLS: Final = 17
 MIN_WIDE_ROOM: Final = 62
-"""Minimum width of the page, in cells, at which the names in rows get `NAME_CELLS` cells.
+"""Minimum width of the page, in cells, for names with `NAME_CELLS` cells.
 
 On a narrower page, the names get only as many cells as the longest name needs.
 """
@@ -86,13 +86,13 @@ class Start(KeyActions, LinePane, can_focus=True):
         super().__init__(looks, id=id)
         self.content = StartContent()
         self.numbers: dict[str, int] = {}
-        """Mapping from a row's intent to the row's digit key.
+        """Maps a row's intent to the row's digit key.
 
         A row added later gets the next digit, so digits keep their meaning.
         """
         self.chosen = 0
         self.typed_into: Widget | None = None
-        """Widget that receives typed letters, except the letters that are keys of the start page."""
+        """Widget that receives typed letters, except letters that are keys of the start page."""
         self._typing = False
         self._notices: Sequence[str] = ()
 
@@ -279,7 +279,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         return bool(self.usable)
 
     def pick(self, number: int) -> bool:
-        """Run the action of the row whose digit is `number` + 1; return False if there is no such row.
+        """Run the action of the row with the digit `number` + 1; return False if there is no such row.
 
         Before the rows have digits, do nothing and return True.
         """
@@ -306,7 +306,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         self.focus()
 
     def choose(self, number: str) -> None:
-        """Run the action of the row whose digit is `number`, because the row was clicked."""
+        """Run the action of the clicked row, which has the digit `number`."""
         if number.isascii() and number.isdigit():
             self.pick(int(number) - 1)
 

@@ -38,7 +38,7 @@ def status_of(
 ) -> StatusView:
     """Return the status to show for this session; `note` is the text at the end of the status line.
 
-    `policy_key` is the key that switches the policy, and `send_key` the key that sends. If they are empty, the status
+    `policy_key` is the key that switches the policy, and `send_key` the key that sends. Without these keys, the status
     after a plan or a failed request does not say how to continue.
     """
     stage = state.phase if state.phase != "idle" else ""

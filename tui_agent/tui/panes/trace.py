@@ -34,9 +34,9 @@ FAULTS = {
     "invalid request": "request refused",
     "script": "script does not match",
 }
-"""Mapping from the kind of a model error to its name in messages to the user."""
+"""Maps the kind of a model error to its name in messages to the user."""
 MAX_NAME_LENGTH = 1000
-"""Maximum number of characters kept of a span's name. No row of the screen has room for more."""
+"""Maximum length of a span's name, in characters. No row of the screen has room for more."""
 NOTABLE_STATES = ("failed", "denied", "interrupted", "running", "waiting")
 MAX_DEPTH = 12
 
@@ -119,7 +119,7 @@ def visible_spans(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[
     """Return the indices of the spans to show from `roots` downwards, from top to bottom.
 
     `folds` maps spans to True (folded by the user or the pane) or False (unfolded). Other spans are unfolded, except
-    successful subtasks. Spans inside a folded span are not read, because a long session stores its spans packed.
+    successful subtasks. Spans inside a folded span are not read: in a long session, this would be slow.
     """
     shown: list[int] = []
     stack = list(reversed(roots))
@@ -187,7 +187,7 @@ def trace_rows(
 
 
 def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> dict[int, bool]:
-    """Return the spans that are folded (True) or unfolded (False) in the pane.
+    """Map the spans of the pane to True (folded) or False (unfolded).
 
     Older turns are folded unless the user unfolded them. If the newest turn needs more than `room` rows, its finished
     iterations are folded, from the top.

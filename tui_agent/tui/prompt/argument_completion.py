@@ -18,7 +18,7 @@ async def _complete_nothing(command: str, arguments: str) -> Sequence[str]:
 
 
 class ArgumentCompletion:
-    """The last completions of each slash command (or `@`) among `commands`, as `(text, help)` pairs."""
+    """The latest completions for each of `commands` (slash commands or `@`), as `(text, help)` pairs."""
 
     def __init__(self) -> None:
         self.commands: Collection[str] = ()

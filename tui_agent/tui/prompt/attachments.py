@@ -98,7 +98,7 @@ class Chips:
         return CHIP.sub(lambda chip: self.texts.get(chip.group(), chip.group()), text)
 
     def pictures_in(self, text: str) -> tuple[Picture, ...]:
-        """Return the pictures whose chips are in the text, in the text's order."""
+        """Return the pictures that have a chip in the text, in the order of the text."""
         labels = CHIP.findall(text)
         return tuple(self.pictures[label] for label in labels if label in self.pictures)
 
@@ -112,7 +112,7 @@ class Chips:
         return json.dumps({"text": text, "chips": self.texts, "pictures": self.pictures})
 
     def from_json(self, raw: str) -> str:
-        """Restore the chips of a draft from `to_json` and return its text; return plain text unchanged."""
+        """Restore the chips of a draft that `to_json` wrote, and return its text; return any other text unchanged."""
         try:
             draft = json.loads(raw)
         except ValueError:

@@ -24,7 +24,7 @@ _ENDS_EARLY = re.compile(r"[\s@`<>|']|[.,;:!?)\]}]$")
 """Pattern of a character that would end a mention of a resource early. A mention with a match needs quotes."""
 TokenKind: TypeAlias = Literal["command", "argument", "file"]
 AT_SIGN = "@"
-"""The name under which the session completes mentions of resources (`Session.complete`)."""
+"""The name that stands for mentions of resources in `Session.complete`."""
 MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@(\"[^\"\n]*|[^\s@]*)$")
 
 
@@ -55,7 +55,8 @@ class Candidate(NamedTuple):
     runs: bool = False
     """True if Enter sends the completed text; False if Enter only inserts it."""
     needs_whole_word: bool = False
-    """True if Enter does nothing until the row's word is typed completely. Such a row would loosen the policy."""
+    """True if Enter does nothing until the row's word is typed completely. This protects rows that loosen the policy.
+    """
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:
@@ -196,8 +197,8 @@ def file_candidates(
 def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list[Candidate]:
     """Return the resources of MCP servers (`SERVER:URI`) that match the query.
 
-    The completion of a URI with a variable ends before the variable. Such a URI does not match a query that is longer
-    than the part before the variable.
+    A URI can contain a variable, e.g. `{path}`. Then only the part before the variable is completed. If the query is
+    longer than this part, the URI does not match.
     """
     candidates: list[Candidate] = []
     for text, _ in mentions:

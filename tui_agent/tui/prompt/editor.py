@@ -1,8 +1,8 @@
-"""The message editor: a text area that grows, with chips (labels of pasted texts and pictures), history, and optional vim keys.
+"""The message editor: a text area that grows, with chips (labels of pasted texts and pictures), history, and optional
+vim keys.
 
-Invariant: `submit` and `act` are called directly in the key handler, so that each of several keys that are read
-together sees the text changed by the keys before it. The editor knows nothing of sessions. All text put into it is
-cleaned.
+Invariant: `submit` and `act` are called directly in the key handler. If several keys are read together, each key sees
+the text as changed by the keys before it. The editor knows nothing of sessions. All text put into it is cleaned.
 """
 
 from collections.abc import Callable, Sequence
@@ -262,7 +262,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         await super()._on_key(event)
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the prompt. The menu's keys come before vim's keys, so `_take_key` handles them."""
+        """Return the scope of the prompt. `_take_key` handles the menu's keys, because they come before vim's keys."""
         return ("prompt",)
 
     def _take_key(self, event: events.Key) -> bool:
@@ -327,7 +327,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         self.act("choose_up" if direction < 0 else "choose_down")
 
     def run_choice(self, methods: Sequence[str], choice: int) -> None:
-        """Run one of `methods`: if there are two, `choice` is -1 or 1, otherwise the index of the method."""
+        """Run one of `methods`. For two methods, `choice` is -1 or 1; for more, it is the index of the method."""
         getattr(self, methods[choice if len(methods) > 2 else choice > 0])()
 
     def queue(self) -> bool:

@@ -1,10 +1,10 @@
 """The workspace's files and symbols (names of functions, classes and so on) for `@` completion.
 
 The files are listed in a thread, cached for a few seconds, and searched on every key. Symbols are searched when typing
-pauses, and only then is the module that searches them imported.
+pauses. The module that searches symbols is not imported before that.
 
 Invariant: files that git ignores are not offered; at most `MAX_PATHS` paths are kept. A search scans one string that
-joins all paths and stops once it has enough matches, so that it is fast even with fifty thousand files.
+joins all paths, and stops once it has enough matches. So it is fast even with fifty thousand files.
 """
 
 import os
@@ -24,11 +24,11 @@ from tui_agent.config.git_query import list_own_files
 
 MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30
-"""Number of matches below which a search adds paths that only contain the letters of the query in order."""
+"""If a search has fewer matches, it adds paths that only contain the letters of the query in order."""
 ENOUGH_MATCHES: Final = 200
-"""Number of matches after which each search (by names, by paths and so on) stops."""
+"""Each search (by names, by paths and so on) stops after this number of matches."""
 MAX_QUERY_LENGTH: Final = 64
-"""Number of characters of a query that are used; the others are ignored."""
+"""Maximum length of a query, in characters; the rest of the query is ignored."""
 FRESH_S = 5.0
 _SKIPPED = REPOSITORY_FOLDERS | GENERATED_FOLDERS | {"target"}
 
@@ -67,7 +67,7 @@ class _Lines:
     def find_containing(self, wanted: str) -> Iterator[int]:
         """Yield the index of each string that contains `wanted`.
 
-        If `wanted` begins with a line feed, yield only strings that begin with the rest of `wanted`.
+        `wanted` can begin with a line feed. Then yield only strings that begin with the rest of `wanted`.
         """
         position = self.text.find(wanted)
         while position >= 0:
@@ -108,7 +108,7 @@ class PathIndex:
         self._lowered_names = _Lines([name_of(path) for path in self.paths])
 
     def find(self, query: str) -> list[str]:
-        """Return the paths whose name or whole path contains the query; paths that begin with the query come first.
+        """Return the paths that contain the query; paths or names that begin with the query come first.
 
         If there are few matches, add paths that contain the letters of the query in order.
         """
@@ -161,7 +161,7 @@ class FileIndex:
 
 
 PAUSE_S: Final = 0.15
-"""Seconds without typing after which symbols are searched."""
+"""Pause in typing before symbols are searched, in seconds."""
 SYMBOLS_FRESH_S: Final = 10.0
 _NAME: Final = re.compile(r"[A-Za-z_]\w{2,63}")
 
@@ -177,7 +177,7 @@ class Symbol(NamedTuple):
 FindSymbols: TypeAlias = Callable[[Path, str], Awaitable[Sequence[Symbol]]]
 """A function that takes a folder and a query.
 
-It returns the symbols in the folder whose names contain the query, the likeliest first.
+It returns the symbols in the folder that contain the query in their name, the likeliest first.
 """
 
 
@@ -200,7 +200,10 @@ class Symbols:
         return [symbol for symbol in self._symbols if query.lower() in symbol.name.lower()]
 
     def needs_search(self, query: str) -> bool:
-        """Return True if `query` needs a new search, which begins once the user pauses; cancel a scheduled search."""
+        """Return True if `query` needs a new search; cancel any scheduled search.
+
+        The new search begins once the user pauses.
+        """
         if self.timer is not None:
             self.timer.stop()
         is_known = query == self._query and time.monotonic() - self._searched_at < SYMBOLS_FRESH_S

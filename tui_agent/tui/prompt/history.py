@@ -77,7 +77,7 @@ class History:
         return self.entries[self._index]
 
     def newer_message(self) -> str | None:
-        """Return the next newer message, and at the end the text that was being written; None while not browsing."""
+        """Return the next newer message, or the unsent text after the last message; None while not browsing."""
         if self._index is None:
             return None
         if self._index + 1 < len(self.entries):

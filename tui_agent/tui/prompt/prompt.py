@@ -152,7 +152,7 @@ class Prompt(Vertical):
         self._update_note()
 
     def set_queue(self, texts: Sequence[str], *, after: str, can_send: bool) -> None:
-        """Show the queued messages; `after` names the work that must end before they are sent.
+        """Show the queued messages, which are sent after the work that `after` names.
 
         With `can_send` True, the user can send the first message earlier.
         """
@@ -369,7 +369,7 @@ class Prompt(Vertical):
             self.submit("send")
 
     def submit(self, how: str) -> None:
-        """Send the message in the editor. An empty message is sent too, because Enter may mean "try again"."""
+        """Send the message in the editor, even if it is empty: Enter can mean "try again"."""
         self._offer([])
         self._closed_at = None
         editor = self.editor

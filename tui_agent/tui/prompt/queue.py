@@ -22,7 +22,7 @@ class QueueRows(LinePane):
     texts: tuple[str, ...] = ()
     after: str = ""
     can_send: bool = True
-    """True if the first message can be sent before the work named by `after` has ended."""
+    """True if the user can send the first message before the work named by `after` has ended."""
     is_prompt_empty: bool = True
     """True if the prompt contains no text. Only then do the keys that the rows show act on the queue."""
     _is_taken: bool = False
