@@ -1,8 +1,8 @@
 """Write a bug report to a file that you can read and share; nothing is sent.
 
-Invariant: only this command writes reports. A report is readable by the user only and never in the workspace. It
-contains the doctor's results, changed settings, kinds of events and the newest errors, with secrets removed, but no
-prompts, answers or files.
+Invariant: only this command writes reports. A report is never written to the workspace, and only the user can read it.
+The report contains the doctor's results, changed settings, kinds of events and the newest errors, with secrets removed,
+but no prompts, answers or files.
 """
 
 import argparse

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tui_agent.store.redaction.redactor import Redactor
 
 MIN_REDACTED_CHARS = 8
-"""Minimum characters of a text that is redacted. A shorter text is too short to contain a secret."""
+"""Minimum length of a text to be redacted, in characters. A shorter text cannot contain a secret."""
 
 
 class ErrorStream(io.TextIOBase):

@@ -27,9 +27,9 @@ examples:
   tui-agent mcp logout tracker       delete the saved login of a server
 """
 ANSWER_LIMIT_S = 5.0
-"""Maximum number of seconds to wait for the tool lists of servers that have an address."""
+"""Time limit for the tool lists of servers that have an address, in seconds."""
 LOGIN_LIMIT_S = 300.0
-"""Maximum number of seconds to wait until the user has logged in."""
+"""Time limit for the user's login, in seconds."""
 NEEDS_LOGIN = "needs login"
 
 NO_SERVERS = "No MCP servers are configured."

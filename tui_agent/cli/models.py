@@ -28,7 +28,7 @@ HEADS = ("name", "provider", "model", "window", "$/M in", "$/M out")
 QUESTION = "Answer with the one word: ready"
 MAX_TOKENS = 64
 PATIENCE_S = 25.0
-"""Maximum seconds to wait for the answer to the question; less than the app waits for this program."""
+"""Time limit for the answer to the question, in seconds. The app waits longer for this program."""
 _SLOW_HINT = "The server may still be loading the model: try again. Otherwise check its address."
 
 

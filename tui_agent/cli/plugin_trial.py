@@ -34,7 +34,7 @@ TESTS_LIMIT_S = 300
 TOOL_LIMIT_S = 3.0
 OUTPUT_LINES = 15
 SIDE_WIDTH, PAGE_WIDTH = 38, 116
-"""Widths in cells at which the blocks of a pane are drawn: the side panes, and a page."""
+"""Widths for drawing the blocks of a pane, in terminal cells: in the side panes, and on a page."""
 
 
 def try_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:

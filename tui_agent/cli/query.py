@@ -29,7 +29,7 @@ It needs tui-agent[parquet]. The dialect is DuckDB's; times are in UTC.
 """
 MIN_CELL = 16
 MIN_PROGRESS = 100
-"""Minimum number of sessions to read for the progress to be shown."""
+"""Minimum number of unread sessions for showing the progress."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -21,9 +21,12 @@ examples:
   tui-agent redact --explain < build.log
 """
 LINES_BEFORE, MAX_BEFORE = 4, 500
-"""Number of earlier lines that are searched together with a line, and number of characters kept of an earlier line."""
+"""`LINES_BEFORE` is the number of earlier lines that are searched together with a line.
+
+`MAX_BEFORE` is the maximum length of such an earlier line, in characters.
+"""
 MAX_CONTINUED = 1_000
-"""Maximum number of lines ending in a backslash to collect before the first of these lines is written."""
+"""Maximum number of lines ending in a backslash that are collected before the first one is written."""
 _KEY_BEGINS = re.compile(
     r"(?P<before>(?:\s{0,20}\d{1,6}[:|\t ])?[\s+>|]{0,40}(?:-(?=-----))?(?:[\w.]{1,60}\s?[:=]\s?[\"'|>]{0,2}-?\s{0,4})?)"
     r"(?:-{4,5} ?BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}[\s\\n]{0,4}|PuTTY-User-Key-File-\d{1,2}: .{0,200})"

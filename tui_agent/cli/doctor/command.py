@@ -357,7 +357,7 @@ def keys(base: StartupContext) -> CheckResult:
 
 
 def theme(base: StartupContext) -> CheckResult:
-    """Check that the configured theme, or else the one chosen in the app, exists."""
+    """Check that the configured theme exists, or the theme chosen in the app if none is configured."""
     name = base.config.theme or load_choices(base.config.data_dir)[0].theme
     if name:
         require_theme(replace(base.options, theme=name))

@@ -18,7 +18,7 @@ STARTUP_MODULES = ("sitecustomize", "usercustomize")
 MAX_READ_BYTES = 1_000_000
 _RUNS = re.compile(rb"^import[ \t]", re.MULTILINE)
 _OF_VENV = {"_virtualenv.pth": b"import _virtualenv"}
-"""Mapping from a start-up file's name to its content, for files of virtual environments that no package lists."""
+"""Maps a start-up file's name to its content. These files of virtual environments belong to no package."""
 
 
 class ForeignFile(NamedTuple):

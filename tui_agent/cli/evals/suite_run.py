@@ -56,7 +56,7 @@ exit status: 0 every case passed, 1 not every case passed, 2 usage or configurat
 """
 
 MAX_DETAIL_CHARS = 200
-"""Maximum number of characters of the reason why a cell failed, in the line about the cell."""
+"""Maximum length of the reason in a line about a failed cell, in characters."""
 PLAN_OPTIONS = (
     ("suite", "SUITE"),
     ("task", "--task"),
@@ -82,8 +82,9 @@ PLAN_OPTIONS = (
     ("test_timeout_seconds", "--test-timeout-seconds"),
     ("plugin_dirs", "--plugin-dir"),
 )
-"""Pairs of an attribute of `arguments` and an option's name, for options stored in a run's plan. Limits are
-missing.
+"""Pairs of an attribute of `arguments` and an option's name, for options stored in a run's plan.
+
+Options for limits are not included.
 """
 
 

@@ -276,7 +276,8 @@ def rule_to_json(rule: Rule) -> dict[str, object]:
     """Return a policy rule as a JSON object.
 
     `bounded` is True for a project's rule, which can allow work only in the project. `workspace` is the only workspace
-    in which the user's rule applies; empty if the rule applies in all. `scope` says in words where the rule applies.
+    that the user's rule applies to; empty if the rule applies to all workspaces. `scope` says in words where the rule
+    applies.
     """
     return {
         "rule": rule.text,

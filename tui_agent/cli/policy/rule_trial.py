@@ -38,16 +38,12 @@ from tui_agent.wiring.startup_context import StartupContext
 
 Change: TypeAlias = Literal["saved", "passes", "opened", "stopped", "asked", "same"]
 CHANGES: tuple[Change, ...] = get_args(Change)
-"""Names for the ways in which the decision about a call would change.
+"""Names of the possible changes to the decision about a call.
 
-| change | recorded decision | new decision |
-|---|---|---|
-| `saved` | asked, and the user allowed the call or nobody could answer | allow |
-| `passes` | asked, and the user denied the call | allow |
-| `opened` | denied by a rule or the profile | allow or ask |
-| `stopped` | allowed | deny |
-| `asked` | allowed without asking | ask |
-| `same` | any | no change |
+| change | recorded decision | new decision | |---|---|---| | `saved` | asked, and the user allowed the call or nobody
+could answer | allow | | `passes` | asked, and the user denied the call | allow | | `opened` | denied by a rule or the
+profile | allow or ask | | `stopped` | allowed | deny | | `asked` | allowed without asking | ask | | `same` | any | no
+change |
 """
 
 
@@ -59,7 +55,7 @@ SANDBOX: Final = frozenset({"sandbox.leave", "sandbox.open"})
 
 @dataclass(frozen=True, slots=True)
 class JudgedDecision:
-    """A recorded decision about a call, and the decision that other rules would make about it (`now`)."""
+    """A recorded decision about a call, and the decision that other rules would give now (`now`)."""
 
     session: str
     record: DecisionRecord
@@ -196,7 +192,7 @@ HEADINGS: dict[Change, str] = {
     "same": "unchanged",
 }
 UNANSWERED_HEADING = "would run, although it was denied because nobody could answer"
-"""Heading for the `saved` decisions in which nobody was there to answer."""
+"""Heading for the `saved` decisions that nobody was there to answer."""
 
 
 def add_verbs(verbs: Verbs) -> None:

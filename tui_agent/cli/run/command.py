@@ -123,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_prompt(argument: str | None) -> TurnStart:
-    """Return the message or slash command with which the turn begins.
+    """Return the message or slash command that starts the turn.
 
     Raises `UsageError` for an empty prompt, or for a command that works only in the app.
     """

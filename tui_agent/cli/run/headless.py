@@ -14,7 +14,7 @@ from tui_agent.session.headless_turn import Outcome
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 MAX_BLOCKED_S: Final = 5.0
-"""Maximum seconds that the event loop may be blocked after the process was asked to stop."""
+"""Time limit for a blocked event loop after the process was asked to stop, in seconds."""
 _HEARTBEAT_S: Final = 0.5
 _BLOCKED: Final = b"tui-agent: Stopped in the middle of a long computation. The session is saved.\n"
 

@@ -45,7 +45,7 @@ examples:
   tui-agent sessions rename ses_01 "the slow test" --json
 """
 MAX_NAME_CHARS = 200
-"""Maximum number of characters of a session's name."""
+"""Maximum length of a session's name, in characters."""
 
 
 def configure(parser: Parser) -> None:

@@ -132,7 +132,7 @@ def _notes(base: StartupContext, folder: Path) -> list[str]:
 
 
 def prune_sessions(arguments: argparse.Namespace) -> int:
-    """List data of the sessions that can be removed; with --yes, remove it."""
+    """List session data that can be removed; with --yes, remove it."""
     base = load_context(arguments)
     days = arguments.older_than
     since = None if days is None else base.clock.now() - days * DAY_S

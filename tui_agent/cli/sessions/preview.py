@@ -40,10 +40,10 @@ examples:
   tui-agent sessions preview ses_01 --json | jq .files
 """
 MAX_TEXT_CHARS = 2_000
-"""Maximum number of characters of a message or answer in the preview."""
+"""Maximum length of a message or answer in the preview, in characters."""
 MAX_FORKS = 8
 MAX_BYTES = 1024 * 1024
-"""Maximum number of bytes of a log that are read for a preview, by default."""
+"""Default limit for the part of a log that a preview reads, in bytes."""
 _HEAD_BYTES = 64 * 1024
 
 
@@ -257,10 +257,10 @@ def _branch_row(branch: dict[str, Any]) -> str:
 
 
 def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_only: bool = False) -> LogPart:
-    """Read a session's log of `size` bytes: a short log completely, of a long log only its end and its first message.
+    """Read a session's log of `size` bytes.
 
-    At most about `max_bytes` bytes are read. `own_only` leaves out the events of the parent sessions. Raises `OSError`
-    if the log cannot be read.
+    A short log is read completely. Of a long log, only the end and the first message are read: about `max_bytes` bytes
+    at most. `own_only` leaves out the events of the parent sessions. Raises `OSError` if the log cannot be read.
     """
     blobs = open_blobs(folder)
     if size <= max_bytes and not own_only and _parents_size(folder, max_bytes) + size <= max_bytes:

@@ -29,7 +29,7 @@ examples:
   tui-agent sessions tree ses_01 --json | jq 'select(.current)'
 """
 MAX_TEXT_CHARS, MAX_ANSWER_CHARS = 2000, 1200
-"""Maximum numbers of characters of a message and of an answer in the printed tree."""
+"""Maximum length of a message, and of an answer, in the printed tree, in characters."""
 MARK, ELBOW = ">", "└ "
 
 
@@ -63,7 +63,7 @@ class Member:
 
     @property
     def forked_at(self) -> int | None:
-        """The event of the parent session after which this session continues, or None if it has no parent."""
+        """The parent session's event that this session continues from; None without a parent."""
         return self.relative.origin.at_seq if self.relative.origin is not None else None
 
 
@@ -90,7 +90,7 @@ class Node:
 
     @property
     def at_seq(self) -> int | None:
-        """The event after which this branch differs from its parent branch, or None for `main`."""
+        """The last event before this branch leaves its parent branch; None for `main`."""
         return self.branch.at_seq if self.index else self.member.forked_at
 
     @property
