@@ -16,7 +16,7 @@ from tui_agent.protocol.parts import ModelPart, ToolCallPart, Usage, tool_calls
 
 
 def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[ModelPart]) -> None:
-    """Record texts or calls that an agent created itself as an answer of the agent."""
+    """Record texts or calls as an answer of the agent. The agent created them itself, without a model."""
     parts.recorder.append(
         ModelResponded(
             request_id=parts.ids.request(),
@@ -33,7 +33,7 @@ def record_agent_answer(parts: EngineParts, agent: AgentId, new_parts: Sequence[
 
 
 def with_new_ids(ids: Ids, calls: Sequence[ToolCallPart]) -> tuple[ToolCallPart, ...]:
-    """Return the calls with new ids, because the ids that the agent chose may already occur in the session."""
+    """Return the calls with new ids, because the session can already contain the agent's own ids."""
     return tuple(call.model_copy(update={"call_id": ids.call()}) for call in calls)
 
 

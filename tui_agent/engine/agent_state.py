@@ -36,7 +36,7 @@ class StateKeeper:
         return not self._not_paused.is_set()
 
     def pause(self) -> None:
-        """Pause the agents, each when it next calls `wait_while_paused`."""
+        """Pause the agents. Each agent pauses at its next call of `wait_while_paused`."""
         if not self.is_paused:
             self._not_paused = anyio.Event()
             self._update_running("")

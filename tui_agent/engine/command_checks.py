@@ -46,7 +46,7 @@ _LATER: dict[type[Command], str] = {
     commands.Undo: _UNDO,
     commands.WriteGuide: "You can write AGENTS.md when it has ended.",
 }
-"""Mapping from a command that must wait until nothing runs to the text with which it is refused."""
+"""Maps a command that must wait until nothing runs to the text that refuses the command."""
 
 
 _CHANGE_NEXT_REQUEST = (commands.SetModel, commands.SetEffort, commands.SetAgent, commands.SetContextMode)

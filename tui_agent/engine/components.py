@@ -1,4 +1,4 @@
-"""The components that the engine uses but does not create, and those of them that can change during a session.
+"""The components that the engine uses but does not create. Some of them can change during a session.
 
 Invariant: all extensions (tools, middlewares, agents, hooks and listeners) are replaced together, between two
 iterations of the main agent. No iteration uses both old and new ones. A delegate keeps the extensions that it started
@@ -42,9 +42,9 @@ class Extensions:
     """The hooks of the session, in the order in which they run."""
     listeners: Sequence[EventListener] = ()
     commands: Mapping[str, SlashCommand] = field(default_factory=dict)
-    """Mapping from a name to the slash command. Contains the commands that run in the engine."""
+    """Maps a name to its slash command. Contains the commands that run in the engine."""
     unusable_commands: Mapping[str, str] = field(default_factory=dict)
-    """Mapping from the name of a command to the reason why the command's file cannot be used."""
+    """Maps the name of a command to the reason why the command's file cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,9 @@ class CurrentExtensions:
 
 
 ResolveModel = Callable[[str, str, Effort | None], ModelInfo]
-"""Function of (name of a model, base URL, effort).
+"""Function that returns the description of a model. Its arguments are the model's name, the base URL and the effort.
 
-Returns the description of the model. Raises `ConfigError` if there is no such model.
+Raises `ConfigError` if there is no such model.
 """
 
 
@@ -136,7 +136,7 @@ class EngineParts:
     delegation: DelegationRules = field(default_factory=DelegationRules)
     """The roles and limits of delegates."""
     knowledge: Knowledge = field(default_factory=Knowledge)
-    """Services in which tools look up definitions of symbols in the workspace, and skills."""
+    """Services for looking up skills, and definitions of symbols in the workspace."""
     load_changed: Callable[[], ChangedExtensions | None] | None = None
     """Function that loads changed plugins. Returns None if no plugin has changed. Must be called in a worker thread."""
     tool_servers: ToolServers | None = None

@@ -24,7 +24,7 @@ from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.units import format_number
 
 HOOK_RULE: Final = "hook"
-"""Rule id with which a hook's decision is recorded."""
+"""Rule id in the record of a hook's decision."""
 MAX_REASON_CHARS = 2_000
 MAX_CONTEXT_CHARS = 20_000
 MAX_LABEL_CHARS = 120

@@ -32,7 +32,7 @@ _ACTION_NAMES: dict[type[Action], Literal["calls", "message", "finish", "reject"
     Reject: "reject",
 }
 MAX_REPEATS = 4
-"""Number of equal calls with equal results in a row after which the user is asked."""
+"""After this many equal calls with equal results in a row, the user is asked."""
 
 POLICY_RETRY = "policy:retry"
 """Value in `SessionStarted.without` that ends a turn after a denied call."""
@@ -195,8 +195,8 @@ class TurnLoop:
     async def _may_continue(self) -> bool:
         """Return False if the agent must stop because it repeats the same call with the same result.
 
-        The user is asked once for each repeated call; words of the user's own become a message to the agent. A
-        delegate stops without a question.
+        The user is asked once for each repeated call. If the user answers with a text, the agent gets it as a message.
+        A delegate stops without a question.
         """
         state = self._parts.recorder.state_of(self._agent)
         if state.repeat_count < MAX_REPEATS or self._asked_about == state.repeated_call:

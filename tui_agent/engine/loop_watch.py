@@ -19,11 +19,11 @@ from tui_agent.engine.plugin_guard import EventLoopBlocked, is_guarded
 from tui_agent.ports.session import STOP_SIGNAL
 
 BLOCK_LIMIT_S = 10.0
-"""Seconds that a plugin's code may block the event loop."""
+"""Maximum time that a plugin's code can block the event loop, in seconds."""
 CHECKS = 10
 """Number of checks of the event loop within the time limit."""
 STOP_GRACE_S = 0.2
-"""Seconds in which the event loop must answer after the user stopped the turn."""
+"""Maximum time until the event loop answers after the user stopped the turn, in seconds."""
 _CALLERS = frozenset(
     f"tui_agent.{name}"
     for name in (

@@ -1,4 +1,4 @@
-"""The mailbox of incoming commands, and the user's answers for which tasks wait.
+"""The mailbox of incoming commands, and the user's answers that tasks wait for.
 
 Invariant: `post` never blocks and never fails. An answer is delivered directly to the task that waits for it. If no
 task waits, the answer is dropped.

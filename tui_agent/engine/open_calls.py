@@ -41,7 +41,7 @@ _MESSAGES: dict[ToolStatus, str] = {
     "interrupted": "This call was stopped before it finished.",
     "lost": "The program ended while this call ran. Its effects are unknown: check them before you run it again.",
 }
-"""Mapping from the status of an unfinished call to the message for the model."""
+"""Maps the status of an unfinished call to the message for the model."""
 NEVER_STARTED = "This subtask was waiting for other subtasks and never started."
 
 
@@ -61,9 +61,9 @@ def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[Open
 def calls_as_sent(
     recorder: Recorder, blobs: BlobReader, call_ids: Collection[CallId]
 ) -> tuple[ToolCallPart, ...]:
-    """Return those calls of the main agent's newest answer that are in `call_ids`, in order.
+    """Return the calls in `call_ids` that belong to the main agent's newest answer, in order.
 
-    Calls whose arguments are redacted or missing are left out.
+    Calls with redacted or missing arguments are left out.
     """
     if not call_ids:
         return ()
@@ -131,7 +131,7 @@ def close_calls(
 
 
 def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: bool) -> str:
-    """End the delegates for which a call (None: any call) waits.
+    """End the delegates that the call `call_id` waits for. If `call_id` is None, end all delegates.
 
     Returns a message that lists the files changed by these delegates.
     """

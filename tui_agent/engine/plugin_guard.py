@@ -42,13 +42,13 @@ from tui_agent.units import format_bytes
 ENGINE_KINDS = tuple(
     "tool. permission. model. checkpoint. context. memory. iteration. turn. user. run. env. session.".split()  # noqa: SIM905 - read as prose
 )
-"""Prefixes of the kinds of events that only the engine may record. A tool may record all other kinds."""
+"""Prefixes of the kinds of events that only the engine can record. A tool can record all other kinds."""
 MAX_PLUGIN_EVENT = 64 * 1024
-"""Maximum bytes of the data of a `plugin.event` as JSON."""
+"""Maximum size of a `plugin.event`'s data as JSON, in bytes."""
 MAX_EVENTS = 100
-"""Maximum number of events that one call of a plugin's code may record."""
+"""Maximum number of events that one call of a plugin's code can record."""
 MAX_EVENTS_SIZE = 1_000_000
-"""Maximum bytes of the data of these events together."""
+"""Maximum total size of the data of these events, in bytes."""
 _FILE = "Store the data in a file, and its path in the event."
 _guarded_tasks: set[asyncio.Task[object] | None] = set()
 """The tasks that are inside a plugin guard; None for a function that the event loop calls without a task."""
@@ -66,7 +66,8 @@ class EventLoopBlocked(BaseException):
 def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
     """Turn any error in the `with` block into `error_type`, with a message that begins with `label`.
 
-    The task counts as guarded meanwhile (see `is_guarded`). Errors of tui-agent other than `PluginError`, and a cancellation by the engine, are not changed.
+    The task counts as guarded meanwhile (see `is_guarded`). Errors of tui-agent other than `PluginError` are not
+    changed, nor is a cancellation by the engine.
     """
     try:
         with guard_task():
@@ -85,7 +86,7 @@ def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
 
 @contextmanager
 def guard_task() -> Iterator[None]:
-    """Mark the current task as guarded in the `with` block, so that code that blocks the loop may be interrupted."""
+    """Mark the current task as guarded in the `with` block. Code that blocks the event loop is interrupted."""
     task = _current_task()
     is_outermost = task not in _guarded_tasks
     _guarded_tasks.add(task)
@@ -116,7 +117,7 @@ class EventCheck:
         self._count = self._size = 0
 
     def check(self, event: object) -> None:
-        """Raise `PluginError` if the plugin may not record this event."""
+        """Raise `PluginError` if the plugin must not record this event."""
         if not isinstance(event, Payload):
             raise PluginError(f"A plugin's event must be an event of tui-agent, not {type(event).__name__}.")
         if event.kind.startswith(ENGINE_KINDS):

@@ -29,9 +29,10 @@ class PluginReload:
         self._lock = anyio.Lock()
 
     async def run(self, command: ReloadPlugins) -> None:
-        """Load changed plugins. They replace the old plugins at once; if a turn runs, after the running iteration.
+        """Load changed plugins. They replace the old plugins at once.
 
-        If that iteration is the turn's last one, they replace them when the turn has ended.
+        During a turn, they replace the old plugins after the running iteration or, if that is the last one, after the
+        turn.
         """
         if await self.load_for_later():
             await self._wait_for_turn()

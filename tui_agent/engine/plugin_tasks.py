@@ -1,7 +1,7 @@
 """Protection of the event loop from tasks that plugins start themselves.
 
-Invariant: a task of a plugin that raises `SystemExit` or `KeyboardInterrupt`, which would end the event loop, or that
-blocks the event loop, is reported with the plugin's name, and the session goes on.
+Invariant: a plugin's task can neither end nor block the event loop. If the task blocks, or raises `SystemExit` or
+`KeyboardInterrupt`, this is reported with the plugin's name, and the session goes on.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tui_agent.protocol.events.plugin import PluginFailed
 
 @contextmanager
 def guard_plugin_tasks(report: Callable[[PluginFailed], object]) -> Iterator[None]:
-    """In the `with` block, guard each task of the running event loop whose coroutine is a plugin's."""
+    """In the `with` block, guard each task of the running event loop that runs a plugin's coroutine."""
 
     def create(
         loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any

@@ -28,9 +28,9 @@ MAX_WINDOW_SHARE = 0.25
 
 
 END_HOOKS_TIMEOUT_S: Final = 10.0
-"""Maximum seconds that hooks at the end of the session may take."""
+"""Time limit of the hooks at the end of the session, in seconds."""
 ABANDONED_HOOKS_TIMEOUT_S: Final = 2.0
-"""Maximum seconds that hooks at the end of the session may take after the client has disconnected."""
+"""Time limit of the hooks at the end of the session after the client has disconnected, in seconds."""
 _KEPT: Final = "Your message is in the history of the prompt."
 
 
@@ -149,7 +149,7 @@ class PromptHooks:
 
 
 def prompt_from_queue(queued: UserQueued) -> UserMessageReceived:
-    """Return the event of the message that is sent when its turn in the queue has come."""
+    """Return the event that sends a queued message."""
     return UserMessageReceived(
         text=queued.text,
         attachments=queued.attachments,
@@ -160,7 +160,7 @@ def prompt_from_queue(queued: UserQueued) -> UserMessageReceived:
 
 
 def prompt_from_steering(message: UserSteered) -> UserMessageReceived:
-    """Return the event that starts a turn with a steering message, because the turn that it should steer has ended."""
+    """Return the event that starts a turn with a steering message. The turn that the message should steer has ended."""
     return UserMessageReceived(
         text=message.text,
         attachments=message.attachments,

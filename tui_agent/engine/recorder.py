@@ -26,7 +26,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.messages import Message
 
 SENDING_STEPS = 4
-"""Steps of the event loop in which followers send new events to their clients."""
+"""Number of event loop steps that followers need to send new events to their clients."""
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
 """Function that loads the folds of the first part of a branch from the cache.
@@ -81,7 +81,7 @@ class Recorder:
 
         `history` is the whole log. With `marks` (from `read_marks`), it is only the current branch. With `cached`, it
         is only the records after that cached fold, and must not contain a move of the head. With `model_sees_secrets`,
-        the model gets the texts of this run unredacted, although the log redacts them. `load_earlier_fold` may be
+        the model gets the texts of this run unredacted, although the log redacts them. `load_earlier_fold` can be
         called in a thread.
         """
         self._log = log
@@ -212,7 +212,7 @@ class Recorder:
         await self._log.commit()
 
     async def let_clients_read(self) -> None:
-        """Let the event loop send all events so far, before code runs that may block it or end the process."""
+        """Let the event loop send all events so far. Call this before code that can block or end the process."""
         for _ in range(SENDING_STEPS):
             await lowlevel.checkpoint()
 

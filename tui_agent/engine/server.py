@@ -57,14 +57,14 @@ _HEAD_MOVES = {
     "revert_hunk": "reverting",
     "plan_revert": "checking the files",
 }
-"""Mapping from a kind of command that moves the head to the text shown while the command runs."""
+"""Maps a kind of command that moves the head to the text shown while the command runs."""
 HeadMoveCommand: TypeAlias = (
     commands.Revert | commands.RevertHunk | commands.Undo | commands.Redo | commands.PlanRevert
 )
 
 
 class Engine:
-    """The engine of one session. `submit` may be called at any time; `serve` runs until `Close`."""
+    """The engine of one session. `submit` can be called at any time; `serve` runs until `Close`."""
 
     def __init__(self, parts: EngineParts, on_trouble: Callable[[TuiAgentError], None]) -> None:
         self._parts = parts

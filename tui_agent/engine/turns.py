@@ -149,8 +149,8 @@ class Turns:
     async def _run_loop(self, addressed: UserMessageReceived | None) -> Outcome:
         """Run the loop of a turn.
 
-        `addressed` is the turn's message if a special agent begins it: a message of `/init`, of a shell command, or to a named
-        agent.
+        `addressed` is the turn's message if a special agent begins the turn. Such a message comes from `/init` or a
+        shell command, or is addressed to a named agent.
         """
         parts, settings = self._parts, self._parts.recorder.state.settings
         self._delegating.requested_by = "agent" if addressed is None else "user"

@@ -24,7 +24,7 @@ from tui_agent.units import format_bytes
 
 TIMEOUT_S = 600.0
 MAX_OUTPUT_BYTES, TAIL_BYTES = 2_000_000, 1_000_000
-"""Maximum bytes that are kept of an output, and how many of them are from its end.
+"""Limits for the size of an output that is kept, in bytes: the whole output, and its end.
 
 The middle of a longer output is dropped.
 """

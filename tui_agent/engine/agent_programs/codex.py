@@ -24,7 +24,7 @@ _SANDBOXES: dict[PolicyName, tuple[str, ...]] = {
     "accept-edits": ("--sandbox", "workspace-write"),
     "bypass": ("--dangerously-bypass-approvals-and-sandbox",),
 }
-"""Mapping from a policy to the options with which the program may change files. The program cannot ask the user."""
+"""Maps a policy to the options that let the program change files. The program cannot ask the user."""
 _ARGUMENTS = ("command", "changes", "query", "server", "tool", "arguments")
 _NOT_RECORDED = ("error", "todo_list")
 """Types of items that are not recorded: warnings, and the program's own list of tasks."""

@@ -20,7 +20,7 @@ class ProgramRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProgramAnswer:
-    """An answer of the program's model. The call ids are the program's own; `parts` may be empty."""
+    """An answer of the program's model. The call ids are the program's own. `parts` can be empty."""
 
     parts: tuple[ModelPart, ...]
     usage: Usage = Usage()

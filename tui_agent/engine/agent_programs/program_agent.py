@@ -44,7 +44,7 @@ PROGRAMS: dict[str, Callable[[JsonMap], AgentProgram]] = {
     "opencode": OpenCode,
     "tui-agent": OwnProgram,
 }
-"""Mapping from the name of an agent to a function that creates a conversation with the agent's program.
+"""Maps the name of an agent to a function that creates a conversation with the agent's program.
 
 The argument of the function is the program's `memory`.
 """
@@ -59,10 +59,10 @@ INSTALL_HINTS = {
     "tui-agent": "Install it there: pip install tui-agent",
 }
 MAX_OUTPUT_BYTES = 1_000_000
-"""Maximum bytes of output that are kept in addition to the recorded parts."""
+"""Maximum size of the output that is kept in addition to the recorded parts, in bytes."""
 MAX_ERROR_BYTES = 20_000
 _VERBS = {"command_execution": "run", "bash": "run", "run_command": "run", "file_change": "edit"}
-"""Mapping from the name of a call to the short verb in the call's row.
+"""Maps the name of a call to the short verb in the call's row.
 
 Contains names that are long or hard to understand.
 """
@@ -81,7 +81,7 @@ class ProgramAgent:
         self._parts = parts
         self._checkpointing = checkpointing
         self._call_ids: dict[str, ToolCallPart] = {}
-        """Mapping from the program's own id of a call to the recorded call."""
+        """Maps the program's own id of each call to the recorded call."""
         self._fault = ""
         self._has_answer = self._is_limited = False
 
@@ -122,7 +122,7 @@ class ProgramAgent:
         return Finish()
 
     def _save_memory(self) -> None:
-        """Record the program's `memory`, with which the next turn continues the conversation."""
+        """Record the program's `memory`, which the next turn needs to continue the conversation."""
         memory = self._program.memory
         if memory != self._memory:
             self._parts.recorder.append(PluginEvent(plugin=self.name, name="state", version=1, data=memory))
@@ -235,7 +235,7 @@ class ProgramAgent:
             recorder.append(ToolStarted(call_id=call.call_id, writes=True))
 
     def _with_own_id(self, part: ModelPart) -> ModelPart:
-        """Return a call with an id of this session, because the program may reuse its own ids.
+        """Return a call with an id of this session, because the program can use the same id twice.
 
         A part that is not a call is returned unchanged.
         """
@@ -265,7 +265,7 @@ class ProgramAgent:
 
 
 async def _lines(receive: ObjectReceiveStream[bytes]) -> AsyncIterator[bytes]:
-    """Yield the lines of the output. The last line may be incomplete."""
+    """Yield the lines of the output. The last line can be incomplete."""
     buffer = bytearray()
     async for piece in receive:
         end, *starts = piece.split(b"\n")
@@ -277,7 +277,7 @@ async def _lines(receive: ObjectReceiveStream[bytes]) -> AsyncIterator[bytes]:
 
 
 def _describe_failure(program: str, ended: ExecResult | EnvironmentFault, *, has_answer: bool) -> str:
-    """Return the reason why a program failed that reported no error itself.
+    """Return the reason why a program failed. Used if the program itself reported no error.
 
     Returns an empty string if the program answered and ended with status 0.
     """

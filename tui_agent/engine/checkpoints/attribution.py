@@ -1,7 +1,7 @@
 """Attribution of changes that no checkpoint contains yet, after a failed checkpoint or an interrupted run.
 
-Invariant: a change recorded for a call belongs to the session while the file still matches the record. If the user may
-have changed the file too, the change is contested: the user is asked before the file is restored.
+Invariant: a change recorded for a call belongs to the session while the file still matches the record. If the user
+possibly changed the file too, the change is contested: the user is asked before the file is restored.
 """
 
 import hashlib
@@ -17,9 +17,9 @@ from tui_agent.protocol.events.files import MAX_PATHS_IN_EVENT, Author, FileChan
 from tui_agent.workspace.local.change_recorder import count_lines, file_changed
 
 GRACE_S = 1.0
-"""Length in seconds of the time after the last event of an interrupted run.
+"""Period after the last event of an interrupted run, in seconds.
 
-A change of a file in this time is attributed to the call that was running.
+A file change in this period is attributed to the call that was running.
 """
 
 
@@ -27,8 +27,8 @@ A change of a file in this time is attributed to the call that was running.
 class UncheckpointedChanges:
     """The paths that calls changed since the newest checkpoint.
 
-    If `any_path` is True, other paths than `paths` may have changed too. Changes after the time `until` (seconds since
-    the epoch) may be the user's.
+    If `any_path` is True, calls possibly changed other paths than `paths` too. Changes after the time `until` (seconds
+    since the epoch) are possibly the user's.
     """
 
     any_path: bool = False
@@ -38,7 +38,7 @@ class UncheckpointedChanges:
     def add(self, author: Author, paths: Iterable[str] | None) -> None:
         """Add the paths that a call changed.
 
-        If the author is a command, or if `paths` is None, any path may have changed.
+        If the author is a command, or if `paths` is None, the call could have changed any path.
         """
         if paths is None or author == "command":
             self.any_path = True
@@ -65,7 +65,7 @@ async def attribute_changes(
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
     """Return the changes, their author, and the id of the call that made all of them (None if there is no such call).
 
-    The returned `contested_paths` are the paths that the user may have changed too. `recorded` are the changes in the
+    The returned `contested_paths` are the paths that the user possibly changed too. `recorded` are the changes in the
     log, by path. Raises `CheckpointError` if the store cannot be read.
     """
     files = {file.path: file for file in changes.files}

@@ -33,15 +33,18 @@ from tui_agent.protocol.events.session import ErrorRaised
 ResultT = TypeVar("ResultT")
 
 CLOSE_TIMEOUT_S = 5.0
-"""Maximum seconds to wait for the checkpoint of a stopped turn."""
+"""Maximum time to wait for the checkpoint of a stopped turn, in seconds."""
 FINAL_MAINTENANCE_S = 10.0
-"""Maximum seconds of maintenance at the end of an unattended session. The next run of the session continues it."""
+"""Maximum time for maintenance at the end of an unattended session, in seconds.
+
+The next run of the session continues the maintenance.
+"""
 RETRY_FACTOR = 10.0
-"""Length of the pause after a failed use of the checkpoint store, as a multiple of the time that the use took."""
+"""Length of the pause after a failed use of the checkpoint store, as a multiple of the duration of this use."""
 
 
 IDLE_DELAY_S = 2.0
-"""Minimum seconds for which a session must be idle before maintenance of the checkpoint store starts."""
+"""Minimum idle time of a session before maintenance of the checkpoint store starts, in seconds."""
 
 
 class CheckpointMaintenance:
@@ -61,7 +64,7 @@ class CheckpointMaintenance:
         self._idle_changed.set()
 
     def stop(self) -> None:
-        """Stop maintenance. Call this before anything runs that may change files."""
+        """Stop maintenance. Call this before anything runs that can change files."""
         self._is_idle = False
         if self._scope is not None:
             self._scope.cancel()
@@ -139,7 +142,7 @@ class CheckpointRecorder:
         return self.has_uncheckpointed_changes
 
     async def begin(self) -> None:
-        """Take the baseline, which is the first checkpoint of the session. This may take a while.
+        """Take the baseline, which is the first checkpoint of the session. This can take a while.
 
         Raises `CheckpointError` on failure. The next method that needs the baseline then tries again.
         """
@@ -150,7 +153,7 @@ class CheckpointRecorder:
             self._beginning = None
 
     async def prepare_call(self, call_id: CallId, author: Author, paths: Iterable[str] = ()) -> None:
-        """Before a call that may change files, take a checkpoint of the changes that others made.
+        """Before a call that can change files, take a checkpoint of the changes that others made.
 
         The files at `paths` are always checked for changes. Other files are skipped if they look unchanged.
         """
@@ -245,7 +248,7 @@ class CheckpointRecorder:
         self._is_fault_reported = True
 
     def stop_maintenance(self) -> None:
-        """Stop maintenance of the checkpoint store. Call this before anything runs that may change files."""
+        """Stop maintenance of the checkpoint store. Call this before anything runs that can change files."""
         if self._upkeep is not None:
             self._upkeep.stop()
 
@@ -351,7 +354,7 @@ class CheckpointRecorder:
     async def _commit_missed(self) -> None:
         """Take a checkpoint of changes that calls made and that no checkpoint contains yet.
 
-        Changes that may be the user's are recorded as `contested_paths`.
+        Changes that are possibly the user's are recorded as `contested_paths`.
         """
         missed, recorded = self._missed, self._recorder.state.uncheckpointed
         paths = None if missed.any_path else sorted(missed.paths)

@@ -119,7 +119,7 @@ class Target:
 
 
 class Rewind:
-    """Runs the commands `Revert`, `RevertHunk`, `Undo` and `Redo`. No turn may run meanwhile."""
+    """Runs the commands `Revert`, `RevertHunk`, `Undo` and `Redo`. Used only while no turn runs."""
 
     def __init__(self, parts: EngineParts, checkpointing: CheckpointRecorder) -> None:
         self._recorder = parts.recorder

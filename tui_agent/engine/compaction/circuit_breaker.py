@@ -22,14 +22,14 @@ from tui_agent.protocol.messages import AssistantMessage, Message, ToolMessage
 from tui_agent.protocol.parts import ToolCallPart, tool_calls
 
 MIN_REQUESTS_BETWEEN: Final = 10
-"""Minimum number of requests from one summary to the next if the first one left little room for work."""
+"""Minimum number of requests between two summaries if the first summary left little room for work."""
 TIGHT_HINT: Final = (
     "To save requests, tui-agent now compacts only rarely. Choose a model with a larger window with /model."
 )
 
 
 class CompactionBreaker:
-    """Decides when an agent's history may be summarised again, and detects loops of the agent."""
+    """Decides when an agent's history can be summarised again, and detects loops of the agent."""
 
     def __init__(self, recorder: Recorder, agent: AgentId) -> None:
         self._recorder = recorder
@@ -40,7 +40,7 @@ class CompactionBreaker:
         self._is_loaded = False
         self._requests = 0
         self._next_summary_at = 0
-        """Number of the first request before which another summary is allowed."""
+        """Number of requests after which another summary is allowed."""
         self.tokens_after_summary = 0
         """Number of tokens in the context directly after the newest summary."""
         self.warned_model = ""
@@ -63,7 +63,7 @@ class CompactionBreaker:
         self._requests += 1
 
     def record_summary(self, after: int, last: int, window: int) -> bool:
-        """Record a summary after which the context has `after` tokens. Return True if little room is left for work.
+        """Record a summary that left `after` tokens in the context. Return True if little room is left for work.
 
         `last` is the maximum tokens of a request; `window` is the context window in tokens.
         """
@@ -137,9 +137,9 @@ def _read_compactions(
 
 
 MAX_SAME_RESULTS: Final = 3
-"""Number of consecutive stretches (see `LoopDetector`) that make a loop if their calls and results are the same."""
+"""Number of consecutive stretches with the same calls and results that make a loop. See `LoopDetector`."""
 MAX_SAME_CALLS: Final = 8
-"""Number of consecutive stretches that make a loop if their calls are the same, but not the results.
+"""Number of consecutive stretches with the same calls, but different results, that make a loop.
 
 The results differ if the calls poll a job, for example.
 """

@@ -67,7 +67,7 @@ CompactionCause: TypeAlias = Literal["limit", "user", "overflow"]
 
 CHARS_PER_TOKEN: Final = 4.0
 MIN_FREED_SHARE: Final = 0.10
-"""Minimum fraction of the context's tokens that a successful compaction frees."""
+"""Minimum fraction of the context's tokens that a compaction must free to be successful."""
 MIN_OFFLOAD_SHARE: Final = 0.25
 """Minimum fraction of the window that offloading must free.
 
@@ -84,9 +84,9 @@ MAX_TRIES: Final = 3
 MAX_SUMMARY_TOKENS: Final = 4_096
 """Maximum tokens of a summary that the model writes."""
 FRAME_TOKENS: Final = 60
-"""Estimated number of tokens in the request for a summary that are neither prompt nor messages."""
+"""Estimated size of a summary request without its prompt and messages, in tokens."""
 ASSUMED_WINDOW: Final = 32_000
-"""Window, in tokens, that is assumed if the real one is unknown."""
+"""Assumed window if the real window is unknown, in tokens."""
 GIVE_UP_HINT: Final = "Try /compact with other words, a model with a larger window (/model), or /new."
 LARGER_WINDOW_HINT: Final = "Choose a model with a larger window (/model), or start a new session with /new."
 LONG_TEXT_HINT: Final = "Put a long text into a file and name it with @path; /undo removes the message."
@@ -95,7 +95,7 @@ LOOP_HINT: Final = "Send a message that says what it should do differently."
 
 
 class Compactor:
-    """Compacts one agent's history. `ask` asks the model for a summary; `measure` packs the next request."""
+    """Compacts one agent's history. `ask` asks the model for a summary; `measure` counts the next request's tokens."""
 
     def __init__(
         self, parts: EngineParts, states: StateKeeper, agent: AgentId, ask: AskModel, measure: Measure
@@ -169,7 +169,7 @@ class Compactor:
         return await self.compact("overflow") or freed > 0
 
     def explain_overflow(self, error: ContextOverflow, sent: PackedRequest) -> ContextOverflow:
-        """Return the error, which names the largest sections, for a request that is too long even after compaction."""
+        """Return the error for a request that is too long even after compaction. It names the largest sections."""
         history = self._parts.recorder.messages(self._agent)
         longest = max(map(chars_of, history), default=0) / CHARS_PER_TOKEN
         window = self._window()
@@ -460,7 +460,7 @@ def _is_kept_whole(message: Message) -> bool:
 
 
 class CutLength:
-    """Remembers the number of characters of the user's messages in the newest shortened request."""
+    """Remembers the length of the user's messages in the newest shortened request, in characters."""
 
     def __init__(self) -> None:
         self._chars = 0

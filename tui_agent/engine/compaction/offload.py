@@ -18,7 +18,7 @@ from tui_agent.protocol.messages import ToolMessage
 from tui_agent.protocol.parts import ImageContent, TextContent
 
 MAX_OUTPUTS_PER_EVENT: Final = 100
-"""Maximum number of offloaded outputs that one event may list."""
+"""Maximum number of offloaded outputs that one event can list."""
 LINE_CHARS: Final = 160
 """Approximate number of characters in the line that replaces an output."""
 
@@ -75,7 +75,7 @@ class OutputOffloader:
         return needed - before
 
     def _candidates(self, keep: int) -> tuple[set[CallId], list[ToolMessage]]:
-        """Return the call ids of the newest file reads, and the outputs that may be offloaded.
+        """Return the call ids of the newest file reads, and the outputs that can be offloaded.
 
         The outputs are sorted oldest first, with the newest file reads at the end. Outputs in the newest messages
         (`keep` characters) are left out.

@@ -1,7 +1,7 @@
 """Execution of delegates: agents that another agent starts, in the same log, with their own context and budget.
 
 Invariant: `agent.spawned` is followed by exactly one `agent.finished`, and the calling agent gets a report. A delegate
-may use only the tools listed in `agent.spawned`. It cannot ask the user, and it cannot end the turn.
+can use only the tools listed in `agent.spawned`. It cannot ask the user, and it cannot end the turn.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,11 +36,12 @@ from tui_agent.protocol.parts import TextContent, TextPart, ToolCallPart, tool_c
 from tui_agent.protocol.settings import ModelInfo
 
 FILE_TOOLS = ("read_file", "write_file", "edit_file", "list_directory", "glob", "grep")
-"""Names of the tools of a delegate for which neither the call nor the role lists tools."""
+"""Tools of a delegate if neither the call nor the role lists tools."""
 CHARS_PER_TOKEN = 4
 MAX_REPORT_LINES = 400
 MAX_NAMED_CALLS, MAX_ARGUMENT_CHARS = 5, 60
-"""Maximum number of calls in the report of a delegate that wrote no text, and maximum characters of a call's argument.
+"""Limits for the report of a delegate that wrote no text: the number of calls, and the length of a call's argument in
+characters.
 """
 NOT_RUN = "the subtask ended first"
 
@@ -83,7 +84,7 @@ class DelegateRunner:
         return True
 
     def stop_call(self, call_id: CallId) -> bool:
-        """Stop the delegate for which the call `call_id` waits. Return False if the call waits for no delegate."""
+        """Stop the delegate that the call `call_id` waits for. Return False if there is no such delegate."""
         delegates = self._parts.recorder.state.delegates
         agents = tuple(delegate.agent for delegate in delegates if delegate.call_id == call_id)
         return any(self.stop(agent) for agent in agents)
@@ -123,7 +124,7 @@ class DelegateRunner:
     def _tools(self, task: DelegateTask, role: Role, *, deeper: bool) -> tuple[str, ...]:
         """Return the names of the delegate's tools.
 
-        Raises `ToolError` if the task names a tool that does not exist or that the role may not use.
+        Raises `ToolError` if the task names a tool that does not exist or that the role must not use.
         """
         registry = self._parts.tools
         requested = tuple(dict.fromkeys(canonical_name(name) for name in task.tools or ()))

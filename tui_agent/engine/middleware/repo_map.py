@@ -19,12 +19,12 @@ from tui_agent.units import format_time_limit
 MIN_FILES = 8
 """Minimum number of files in a workspace with a repository map. In smaller workspaces, no map is sent."""
 MAX_QUERY_CHARS = 2000
-"""Maximum characters of the user's message that are used as the query for a repository map."""
+"""Maximum length of the query for a repository map, in characters. The query is the start of the user's message."""
 WINDOW_SHARE = 0.04
 """Maximum size of a repository map as a fraction of the model's window."""
 MIN_TOKENS = 100
 MAX_WAIT_S = 3.0
-"""Maximum seconds that a request waits for its repository map.
+"""Maximum time that a request waits for its repository map, in seconds.
 
 The first map of 11,000 files takes almost this long.
 """

@@ -19,7 +19,7 @@ SECTION_TOOLS: Final = {
     "planning": frozenset(("write_todos",)),
     "subagents": frozenset(("spawn_subtask",)),
 }
-"""Mapping from a section to the tools that it describes. A section is left out if none of its tools is available."""
+"""Maps a section to the tools that it describes. A section is left out if none of its tools is available."""
 
 
 class PromptTexts:
@@ -107,8 +107,8 @@ def prompt_sections(
 ) -> list[BaseMiddleware]:
     """Return the built-in sections of the system prompt in order.
 
-    A section is left out if none of its `SECTION_TOOLS` is in `tools`. `roles` are the named agents to which the model
-    can delegate. `attended` is True if a user can answer questions.
+    A section is left out if none of its `SECTION_TOOLS` is in `tools`. `roles` are the named agents that the model can
+    delegate to. `attended` is True if a user can answer questions.
     """
     plan_text = texts.get("plan_mode" if attended else "plan_headless")
     sections = [

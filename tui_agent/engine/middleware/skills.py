@@ -16,7 +16,7 @@ PRIORITY = 940
 HEADING = "# Skills\n\nBefore you start a task that a skill covers, read it with `read_skill` and follow it."
 READ_SKILL = "read_skill"
 MAX_DESCRIPTION_CHARS = 300
-"""Maximum characters of a skill's description in the system prompt."""
+"""Maximum length of a skill's description in the system prompt, in characters."""
 
 
 class SkillsSection(BaseMiddleware):

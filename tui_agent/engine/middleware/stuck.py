@@ -24,7 +24,7 @@ class StuckNotice(BaseMiddleware):
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
         """Run the call.
 
-        If this is at least the third equal result in a row of the same call, append a note to the result.
+        If the same call has returned the same result at least three times in a row, append a note to the result.
         """
         result = await call_next(call)
         state = self._state()

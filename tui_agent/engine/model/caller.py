@@ -59,7 +59,7 @@ MAX_COUNTED_INLINE = 20
 If there are more, a thread counts them.
 """
 EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
-"""Minimum size of a request whose tokens are counted with a tokenizer: in tokens, and as a divisor of the window.
+"""A request is counted with a tokenizer from this number of tokens, or from this part (1/n) of a smaller window.
 
 The tokens of smaller requests are estimated from characters. An estimate is enough far below the limit, and loading the
 tokenizer takes as long as twenty tool calls.
@@ -93,7 +93,7 @@ class ModelCaller:
         self._builder = RequestBuilder(parts.blobs)
         self._assembly = Assembly(parts.tokens)
         self._counted = 0
-        """Number of messages in the history with tokens that were already counted."""
+        """Number of messages in the history that were already counted."""
         self._counting = anyio.Lock(fast_acquire=True)
         self._watch = LimitWatch(parts.recorder)
         self._used_call_ids = used
@@ -175,7 +175,7 @@ class ModelCaller:
             self._counted = max(self._counted, len(messages))
 
     async def measure(self, history: Sequence[Message], *, unlimited: bool = False) -> PackedRequest:
-        """Pack the agent's next request with this history. With `unlimited`, nothing is shortened."""
+        """Assemble the agent's next request from this history. With `unlimited`, nothing is shortened."""
         await self._load_tokenizer()
         messages = RequestBuilder(self._parts.blobs).resolve_messages(history)
         packing = self._packing_request(self._newest_ask, messages, UNSENT)

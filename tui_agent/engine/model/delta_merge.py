@@ -2,7 +2,7 @@
 
 Invariant: the text of each key is emitted completely and in order; texts of different keys never mix. No secret is
 split into two pieces that both look harmless, because redaction would miss it. A piece therefore ends after a whole
-word. It never ends inside a private key or a command that may contain a password. After a line with a secret's name
+word. It never ends inside a private key or a command that can contain a password. After a line with a secret's name
 (`password`, `- name: DB_TOKEN`), a piece ends only after two more lines or after plain prose. At most `MAX_HELD_CHARS`
 characters are buffered; after a secret's name, at most `_NEAR`.
 """
@@ -116,7 +116,7 @@ class FlushTimer:
 
 
 MAX_HELD_CHARS: Final = 8_000
-"""Maximum characters in the buffer. A longer text without a safe position is split at any position."""
+"""Maximum length of the buffer, in characters. A longer text is split even if there is no safe position."""
 _NEAR: Final = 300
 _LINES_BELOW: Final = 2
 _TO_LAST_WORD: Final = re.compile(r"[\s\S]*(?:[\t-\r\x1c-\x20]|[^\x00-\x7f])")
@@ -154,7 +154,7 @@ def _name_pattern() -> re.Pattern[str]:
 
 @cache
 def _unfinished_pattern() -> re.Pattern[str]:
-    """Return a pattern that matches the end of a text if a secret's value or name may come next, as after `token: `."""
+    """Return a pattern that matches the end of a text if a secret's value or name can come next, as after `token: `."""
     return re.compile(
         rf"(?i)(?:(?:{_REVEALING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
         r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"
@@ -204,7 +204,7 @@ def _command_begin(text: str, end: int) -> int:
 
 
 def _named_line_begin(text: str, end: int) -> int:
-    """Return the start of the first line that has a secret's name and after which the secret's value may still arrive.
+    """Return the start of the first line with a secret's name if the secret's value can still follow.
 
     Returns `end` if there is no such line. Only the last `_NEAR` characters are searched, so that most of a long list
     of such lines can be emitted.

@@ -25,7 +25,7 @@ from tui_agent.protocol.parts import (
 F = TypeVar("F", bound=FrozenModel)
 
 MAX_ANSWER_BYTES = 120_000
-"""Maximum bytes that a request contains of an earlier answer.
+"""Maximum size of an earlier answer in a request, in bytes.
 
 Only the start and the end of a longer answer are sent.
 """

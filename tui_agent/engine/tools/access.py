@@ -48,7 +48,7 @@ def may_connect(parts: EngineParts, agent: AgentId, tool: str, host: str) -> boo
 
 
 def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str, real: str) -> str:
-    """Return the reason why a file may not be read. Empty if the file may be read.
+    """Return the reason why reading a file is denied. Empty if reading is allowed.
 
     `real` is `path` with links resolved.
     """
@@ -57,7 +57,7 @@ def denial_reason(policy: Policy, state: SessionStateView, root: str, path: str,
 
 
 def resource_denial_reason(policy: Policy, state: SessionStateView, root: str, server: str, tool: str) -> str:
-    """Return the reason why a server's resource may not be read. Empty if the resource may be read.
+    """Return the reason why reading a server's resource is denied. Empty if reading is allowed.
 
     `tool` is the name of the resource in rules. If the policy would ask, reading is allowed, because the user named the
     resource.

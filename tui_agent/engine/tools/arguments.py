@@ -1,8 +1,8 @@
 """Validation of a call's arguments with the tool's pydantic model or, for tools of MCP servers, its JSON schema.
 
 Invariant: a value is converted only if its meaning is clear: JSON text to an object or list, other text to a number or
-boolean. Text fields are never changed. Only for a tool with a model, argument names that other programs use for
-similar tools are replaced first, unless the tool itself has an argument with that name. A call with two names for one argument and different values is
+boolean. Text fields are never changed. For a tool with a model, argument names of other programs are replaced first.
+A name that the tool itself uses is not replaced. A call with two names for one argument and different values is
 rejected.
 """
 
@@ -172,7 +172,7 @@ ALIASES: dict[str, str] = {
     "pattern": "glob_pattern query regex search_string",
     "todos": "items todo_list",
 }
-"""Mapping from our name of an argument to the names that it has in tools of other programs.
+"""Maps our name of an argument to its names in tools of other programs.
 
 A name can belong to several of our arguments. It then means the first of these arguments that the tool has. An argument
 and its other names have the same unit and meaning.

@@ -290,7 +290,7 @@ class Gate:
         """Return a preview of what the call would do.
 
         Raises `ToolError` for a call inside the workspace that would fail, so that the user is not asked about it.
-        Outside the workspace nothing is raised, because the error could reveal files that the model may not read yet.
+        Outside the workspace nothing is raised, because the error could reveal files that the model must not read yet.
         """
         env = grant_paths(self._parts.env, case.effects, judged)
         outside = isinstance(env, GrantedEnvironment) and env.outside
@@ -446,8 +446,8 @@ class Gate:
     def _allow(self, case: JudgedCall, decision: Decision, judged: dict[str, str]) -> Verdict:
         """Return the verdict that allows a call, with the permissions of its commands.
 
-        Network access is allowed under `bypass`, or if the decision's classes include it. The workspace is mounted
-        read-only under `plan`, and for commands that were allowed because they only read. This protects against
+        Network access is allowed under `bypass`, or if the decision's classes include the network. The workspace is
+        mounted read-only under `plan`, and for commands that were allowed because they only read. This protects against
         misjudged commands.
         """
         policy = self._policy_name(case.agent)

@@ -28,15 +28,15 @@ MAX_JOBS = 8
 MAX_ENDED_JOBS = 24
 """Maximum number of ended jobs with output that can still be read."""
 MAX_KEPT_BYTES = 1_000_000
-"""Maximum bytes that are kept of a job's newest output, in memory and in `job.finished`."""
+"""Maximum size of a job's newest output in memory and in `job.finished`, in bytes."""
 FIRST_OUTPUT_WAIT_S = 1.0
-"""Maximum seconds that `start` waits for the first output of a new job or for its end."""
+"""Maximum time that `start` waits for the first output of a new job or for its end, in seconds."""
 TAIL_BYTES = 24_000
-"""Number of bytes at the end of an output that are searched for signs that the sandbox refused something."""
+"""Size of the end of an output that is searched for refusals of the sandbox, in bytes."""
 MAX_WAIT_S = 60.0
-"""Maximum seconds that `read` waits for new output."""
+"""Maximum time that `read` waits for new output, in seconds."""
 STOP_TIMEOUT_S = 6.0
-"""Maximum seconds to wait until stopped jobs have ended."""
+"""Maximum time to wait until stopped jobs have ended, in seconds."""
 SANDBOX_HINT = (
     "A background job cannot leave the sandbox. If the command needs that, run it without `background`; the user is then "
     "asked."

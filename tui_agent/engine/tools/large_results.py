@@ -23,7 +23,7 @@ from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import Content, TextContent
 
 MAX_RESULT_BYTES, MAX_READ_BYTES, MIN_RESULT_BYTES = 24_000, 60_000, 2_000
-"""Maximum bytes of a result, maximum bytes of a file that was read, and lower bound for both limits."""
+"""Maximum size of a result, maximum size of a file that was read, and lower bound for both limits, in bytes."""
 _CHARS_PER_TOKEN = 4
 _PREVIEW_SHARE = 2 / 3
 _MARGIN = 256

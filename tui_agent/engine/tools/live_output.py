@@ -14,17 +14,17 @@ from tui_agent.units import format_number
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 10_000
-"""Maximum characters in memory of an output's end. `HEAD_CHARS` is the maximum for its beginning."""
+"""Maximum length of an output's end in memory, in characters. `HEAD_CHARS` limits the beginning of the output."""
 
 MAX_UNSAMPLED_CHARS = 64_000
-"""Number of characters of live output that are recorded completely. After that, the output is sampled."""
+"""Length of live output that is recorded completely, in characters. After that, the output is sampled."""
 MAX_RECORDED_CHARS = 2_000_000
-"""Maximum characters of a call's live output in the log."""
+"""Maximum length of a call's live output in the log, in characters."""
 NOT_RECORDED = "\n[… The call printed more than 2 MB; the rest of its live output is not recorded …]\n"
 SAMPLES = ((1_000_000, 2_000, 1.0), (1 << 62, 500, 10.0))
 """Sampling rates as (maximum of recorded characters, characters per sample, seconds between samples).
 
-The first rate whose maximum is not reached applies.
+A rate applies until its maximum is reached. Then the next rate applies.
 """
 
 

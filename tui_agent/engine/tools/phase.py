@@ -38,7 +38,7 @@ from tui_agent.workspace.local.granted_paths import grant_paths
 _EDIT_VERBS = frozenset({"edit", "write"})
 """Verbs of the tools that change a file. The verb of a call is known even if the call's arguments are invalid."""
 _MAX_NAME_CHARS = 60
-"""Maximum characters that are shown of the name of a tool that does not exist."""
+"""Maximum length of an unknown tool's name on the screen, in characters."""
 _AFTER_FAILED_EDIT = "Not run, because an earlier edit in this answer was not made."
 
 
@@ -58,7 +58,7 @@ class _PlannedCall:
 
     @property
     def parallel_key(self) -> tuple[str, str]:
-        """Key for parallel execution. Consecutive calls with the same key may run concurrently."""
+        """Key for parallel execution. Consecutive calls with the same key can run concurrently."""
         if self.tool is None or not self.tool.spec.parallel_safe:
             return "call", self.call.call_id
         return "group", self.tool.spec.parallel_group
@@ -144,7 +144,7 @@ class ToolPhase:
     async def _authorize(
         self, plan: _PlannedCall, agent: AgentId, *, edit_failed: bool
     ) -> _AllowedCall | None:
-        """Pass a call through hooks and gate. If the call may not run, record a result and return None."""
+        """Pass a call through hooks and gate. If the call must not run, record a result and return None."""
         hook_verdict = NO_VERDICT
         if plan.args is not None and self._hooks.has_hooks("before_tool", plan.call.name):
             self._states.set(AgentState.RUNNING, HOOKS_REASON, agent=agent)

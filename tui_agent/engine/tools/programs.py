@@ -20,9 +20,9 @@ from tui_agent.ports.environment import CommandOpener, ExecSpec, PipedProcess
 from tui_agent.protocol.events.plugin import PluginFailed
 
 END_GRACE_S = 0.5
-"""Seconds to wait until a program ends after its input was closed."""
+"""Maximum time for a program to end after its input was closed, in seconds."""
 END_LIMIT_S = 5.0
-"""Maximum seconds to wait until all programs have ended."""
+"""Maximum time to wait until all programs have ended, in seconds."""
 ConnectionT = TypeVar("ConnectionT")
 Connect = Callable[[PipedProcess], AbstractAsyncContextManager[ConnectionT]]
 

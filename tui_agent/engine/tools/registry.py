@@ -140,7 +140,7 @@ class ToolRegistry:
             return InvalidArguments(f"{crash.message}.")
 
     def unknown_tool_message(self, name: str, missing: Collection[Service] = ()) -> InvalidArguments:
-        """Return the message that there is no tool `name`, with the names of similar tools or of all tools.
+        """Return the message that there is no tool `name`. It lists the names of similar tools or of all tools.
 
         Tools that need one of the services in `missing` are not named.
         """

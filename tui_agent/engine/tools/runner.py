@@ -63,7 +63,7 @@ class CallRunner:
         self._parts = parts
         self._delegates = delegates
         self._change_lock = anyio.Lock()
-        """Lock that all agents share. A call that may change something holds the lock while it runs."""
+        """Lock that all agents share. A call that can change something holds the lock while it runs."""
         self._gate = gate
         self._background = background
         self._checkpointing = checkpointing
@@ -74,7 +74,7 @@ class CallRunner:
         self._reported_calls: set[CallId] = set()
         """Calls for which an error of the store was already reported."""
         self.live_outputs = LiveOutputs()
-        """Mapping from the id of a call without a result to the output so far.
+        """Maps the id of each call without a result to the output so far.
 
         The call is running, or was stopped with its turn.
         """
@@ -139,7 +139,7 @@ class CallRunner:
     async def _find_changes(self, call_id: CallId, runs: bool) -> WorkspaceChanges | None:
         """Return the changes of files that a call made.
 
-        A command may change any file. A file tool changes only the files that it reports.
+        A command can change any file. A file tool changes only the files that it reports.
         """
         reported = self._written_paths.pop(call_id, set())
         return await self._checkpointing.find_call_changes(None if runs else reported)

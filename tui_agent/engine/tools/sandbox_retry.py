@@ -1,7 +1,7 @@
 """Execution of a call's commands in the sandbox, and again with more permissions if the user allows this.
 
-If the sandbox refused something to a command, the command may run again outside the sandbox. If a command needs hidden
-files with secrets, it may run again in the sandbox with these files visible.
+If the sandbox blocked a command, the command can run again outside the sandbox. If a command needs hidden files with
+secrets, it can run again in the sandbox with these files visible.
 
 Invariant: nothing runs outside the sandbox, and no hidden file becomes visible, without a recorded decision about
 exactly this call.
@@ -25,24 +25,24 @@ class SandboxGrant:
 
     network: bool = False
     writable: tuple[str, ...] = ()
-    """Files outside the workspace that the call's commands may write."""
+    """Files outside the workspace that the call's commands can write."""
     judged: Mapping[str, str] = field(default_factory=dict)
-    """Mapping from each path of the call to its real path at the time of the decision.
+    """Maps each path of the call to its real path at the time of the decision.
 
     The call uses the real path even if links change later.
     """
     show_secrets_as_empty: bool = False
     """True if files with secrets look empty to the call's commands (see `ExecSpec`)."""
     readable_secrets: tuple[str, ...] = ()
-    """Files with secrets that the call's commands may read (see `ExecSpec`)."""
+    """Files with secrets that the call's commands can read (see `ExecSpec`)."""
     unnamed_secrets: tuple[str, ...] = ()
     """Files with secrets that the call would read although its text does not name these files."""
     repository_read_only: bool = False
     """True if the workspace's repository is mounted read-only (see `ExecSpec`)."""
     private_temp_paths: tuple[str, ...] = ()
-    """Paths in temporary folders at which the call's commands see only files that sandboxed commands created.
+    """Paths in temporary folders that did not exist when the call was judged (see `ExecSpec`).
 
-    They did not exist when the call was judged (see `ExecSpec`).
+    At these paths, the call's commands see only files that sandboxed commands created.
     """
     read_only: bool = False
     """True if the workspace is mounted read-only (see `ExecSpec`)."""
@@ -95,7 +95,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """The decision about running a command again after the sandbox refused something.
+    """The decision about running a command again after the sandbox blocked the command.
 
     If `denial_reason` is set, the command does not run again. Otherwise it runs in the sandbox with `opened_files`
     visible, or outside the sandbox if there are none.
@@ -106,11 +106,11 @@ class Rerun:
 
 
 DecideRerun = Callable[[ExecResult], Awaitable[Rerun]]
-"""Function of the result of a command that the sandbox refused something. Returns the decision about a rerun."""
+"""Function that decides about a rerun. Its argument is the result of a command that the sandbox blocked."""
 DecideAfterTrial = Callable[[ExecResult], Awaitable["SandboxGrant | str"]]
-"""Function of the result of a trial that failed.
+"""Function that decides about another run after a failed trial. Its argument is the result of the trial.
 
-Returns the permissions for another run, or the reason for a denial.
+Returns the permissions for the other run, or the reason for a denial.
 """
 _AnswerT = TypeVar("_AnswerT")
 TRIAL_TIMEOUT_S = 20.0
@@ -145,7 +145,7 @@ def opening_choices(paths: Sequence[str], *, always: bool) -> tuple[PermissionCh
 
 
 def files_opened_by(granted: Iterable[str]) -> tuple[str, ...]:
-    """Return the files that commands may read because of the session's rules."""
+    """Return the files that commands can read because of the session's rules."""
     return tuple(
         path
         for rule in granted
@@ -157,8 +157,8 @@ def files_opened_by(granted: Iterable[str]) -> tuple[str, ...]:
 class CommandRunner:
     """Runs the commands of one call.
 
-    If `ask` is None, a command to which the sandbox refused something does not run again. `limit` is the cancel scope
-    of the time limit; it does not count the time of waiting for the user.
+    If `ask` is None, a command that the sandbox blocked does not run again. `limit` is the cancel scope of the time
+    limit. The time of waiting for the user does not count.
     """
 
     def __init__(

@@ -60,7 +60,7 @@ def sent_schema(schema: JsonMap) -> JsonMap:
 
 
 def _is_unsent(field: JsonValue) -> bool:
-    """Return True if an argument's schema is hidden from the model. A call may still have this argument."""
+    """Return True if an argument's schema is hidden from the model. A call can still have this argument."""
     return isinstance(field, dict) and bool(field.get("unsent"))
 
 

@@ -12,7 +12,7 @@ from tui_agent.protocol.parts import TextContent
 from tui_agent.units import format_number
 
 MAX_FALLBACK_CHARS = 2_000
-"""Maximum characters of a truncated text.
+"""Maximum length of a truncated text, in characters.
 
 The text fits in a line of the log even if each character takes four bytes.
 """
