@@ -34,7 +34,7 @@ _IMMEDIATE_FAULTS: dict[ChaosFault, tuple[FaultKind, str]] = {
     "overloaded": ("overloaded", "The provider is overloaded (chaos)."),
     "refused": ("transport", "The connection was refused (chaos)."),
 }
-"""Mapping from a kind of fault that replaces the whole answer to the (kind, message) of the error."""
+"""Maps a fault that replaces the whole answer to the (kind, message) of the resulting error."""
 IN_A_ROW = 2
 SHARE = 0.4
 """Fraction of the requests that get a disturbed answer."""

@@ -20,14 +20,14 @@ from tui_agent.protocol.parts import Content, ImageContent, ReasoningPart, TextC
 
 CACHE_AGE: Final = 32
 _Sent: TypeAlias = tuple[AssistantMessage, str, JsonMap]
-"""(answer, model profile for which the answer was converted, converted form of the answer)."""
+"""An answer, the model profile that it was converted for, and its converted form."""
 SEPARATOR: Final = "\n\n---\n\n"
 """Separator between user messages that are merged into one message, such as the user's words and a mentioned file."""
 IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
 
 
 class MessageCache:
-    """Cache of converted answers that contain calls or reasoning, which are slow to convert.
+    """Cache of converted answers. Only answers with calls or reasoning are cached, because their conversion is slow.
 
     An answer that is no longer sent, for example because it was compacted, is dropped after `CACHE_AGE` to 2 ×
     `CACHE_AGE` requests.
@@ -204,7 +204,7 @@ def _convert_answer(message: AssistantMessage, profile: str) -> JsonMap:
 
 
 def _reasoning_fields(message: AssistantMessage) -> JsonMap:
-    """Return an answer's reasoning in the fields in which the server sent it.
+    """Return an answer's reasoning in the same fields that the server used.
 
     Other servers ignore fields that they do not know.
     """

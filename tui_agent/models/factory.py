@@ -34,7 +34,8 @@ MAX_OUTPUT_CAP = 32_768
 It is kept low because some vendors count reserved output as used.
 """
 SHARE_OF_WINDOW = 4
-"""Divisor of the window that gives the highest default output limit. The rest of the window is left for the input."""
+"""The default output limit is at most the window divided by this number. The rest of the window is left for the input.
+"""
 REPLAY_WINDOW = 200_000
 NO_MODEL = "none"
 """Name of the profile and provider in a session without a model. `ModelInfo.fault` has the reason."""
@@ -45,7 +46,7 @@ _MODULES = {
     "openai-responses": ("tui_agent.models.responses", "ResponsesClient"),
     "litellm": ("tui_agent.models.litellm_client", "LiteLLMClient"),
 }
-"""Mapping from the name of a client to its (module, class).
+"""Maps the name of a client to its (module, class).
 
 The modules are slow to import, so a module is imported when its first client is created.
 """
@@ -271,7 +272,7 @@ def _read_script(script: Path) -> "Script":
 
 
 def _default_max_output(known: int, window: int) -> int:
-    """Return the output limit in tokens for a model whose profile sets none.
+    """Return the output limit in tokens for a model if its profile sets no limit.
 
     `known` is the model's own limit, and `window` is its context window; 0 means unknown.
     """
@@ -291,10 +292,10 @@ def _parse_chaos(name: str) -> tuple[int, str]:
 
 
 def provider_effort(client: ClientName, model: str, vendor: str, effort: Effort | None) -> str | None:
-    """Return the reasoning effort to send to a provider; None means that none is sent.
+    """Return the reasoning effort to send to a provider, or None to send no effort.
 
-    The Responses API gets `low` for `minimal`; a Chat Completions server gets no effort at all. Raises `ConfigError`
-    if the model does not support the effort.
+    The Responses API gets `low` for `minimal`; a Chat Completions server gets no effort at all. Raises `ConfigError` if
+    the model does not support the effort.
     """
     if effort is None or client in ("scripted", "replay", "chaos"):
         return None

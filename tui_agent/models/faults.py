@@ -16,7 +16,8 @@ from tui_agent.protocol.events.model import FaultKind
 from tui_agent.units import format_elapsed
 
 MAX_WAIT_S = 60.0
-"""Maximum seconds of a wait before a request is sent again. If the provider asks for more, the request fails."""
+"""Maximum wait before a request is sent again, in seconds. If the provider asks for a longer wait, the request fails.
+"""
 TRANSIENT: frozenset[FaultKind] = frozenset(
     ("rate_limit", "overloaded", "server_error", "transport", "timeout", "cut", "empty")
 )
@@ -127,7 +128,8 @@ def fault(
 def from_status(status: int, body: str, headers: Mapping[str, str], *, now: float) -> ModelFault:
     """Create the fault of an HTTP error.
 
-    `headers` has its names in lower case. `now` is the time in seconds since the epoch, to which dates are compared.
+    The names in `headers` are in lower case. `now` is the time in seconds since the epoch; dates in `headers` are
+    compared with it.
     """
     message = error_message(body)
     kind = classify_fault(status, f"{message} {body[:ORIGINAL_LIMIT]}")
@@ -195,7 +197,7 @@ def is_unknown_model(fault: ModelFault) -> bool:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the wait in seconds that the provider asks for; None if it asks for none.
+    """Return the wait in seconds that the provider asks for, or None if the provider does not ask for a wait.
 
     The value is in the header `retry-after-ms`, or in `Retry-After` as seconds or an HTTP date.
     """

@@ -31,7 +31,7 @@ ERROR_BODY_LIMIT = 64 << 10
 WHOLE_BODY_LIMIT, LIST_BODY_LIMIT = 64 << 20, 4 << 20
 CONNECT_SECONDS, LIST_SECONDS = 20.0, 5.0
 MAX_NAMED_MODELS = 6
-"""Maximum number of the provider's models that an error names if the requested model is unknown."""
+"""If the requested model is unknown, the error names at most this many of the provider's models."""
 JSON_BATCH, CHUNK_BYTES = 32, 256 << 10
 """Maximum number of messages that are encoded as JSON at once, and maximum bytes that are sent at once."""
 

@@ -156,7 +156,7 @@ def _keep_gemini_finish_reason() -> None:
 
 
 def call_arguments(request: ModelRequest, endpoint: Endpoint) -> dict[str, Any]:
-    """Return the keyword arguments with which litellm is called for a request."""
+    """Return litellm's keyword arguments for a request."""
     info = request.model
     messages = _convert_messages(request)
     if endpoint.bridge:

@@ -33,7 +33,7 @@ ALIASES = {
     }.items()
     for alias in aliases.split()
 }
-"""Mapping from a name that models often use to the name of our tool.
+"""Maps a name that models often use to the name of our tool.
 
 If a tool has exactly the used name, that tool is called.
 """

@@ -21,7 +21,7 @@ from tui_agent.protocol.settings import ModelInfo
 MAP_FILE = "model_prices_and_context_window_backup.json"
 MILLION = 1_000_000
 MAX_ENTRY_BYTES = 64 * 1024
-"""Maximum bytes of the entry of one model. This is about twenty times the longest real entry."""
+"""Maximum size of one model's entry, in bytes. This is about twenty times the longest real entry."""
 
 Entry = Mapping[str, JsonValue]
 
@@ -59,9 +59,9 @@ FALLBACK: Mapping[str, Facts] = {
     "devstral": Facts(window=131_072, max_output=8_192),
     "gpt-oss": Facts(window=131_072, max_output=16_384, reasoning=True),
 }
-"""Mapping from a prefix of model names to facts.
+"""Maps a prefix of model names to facts about these models. The longest matching prefix is used.
 
-Used if litellm's price map does not have the model, or not its limits. The longest matching prefix is used.
+Used if litellm's price map lacks the model or the model's limits.
 """
 
 

@@ -39,8 +39,9 @@ from tui_agent.protocol.parts import ModelPart, PatchPart, ReasoningPart, TextCo
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswers:
-    """The recorded answers of a session: `answers` of the main agent, and `delegates`, a map of task → answers of a
-    delegate.
+    """The recorded answers of a session.
+
+    `answers` are the answers of the main agent. `delegates` maps a delegate's task to the delegate's answers.
     """
 
     answers: Sequence[ModelResponded] = ()

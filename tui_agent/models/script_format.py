@@ -60,7 +60,7 @@ class ScriptedCall(_Entry):
 
 
 class ScriptedFault(_Entry):
-    """A failure of one attempt. `after` is the number of the answer's characters that are sent before it."""
+    """A failure of one attempt. `after` is the number of the answer's characters that are sent before the failure."""
 
     kind: FaultKind
     message: str = "a scripted fault"

@@ -44,7 +44,7 @@ PIECE = 48
 """Maximum characters in one chunk of a scripted answer."""
 
 FRAME = 0.03
-"""Approximate seconds from one chunk of a paced answer to the next."""
+"""Approximate time between two chunks of a paced answer, in seconds."""
 
 
 @dataclass(slots=True)
