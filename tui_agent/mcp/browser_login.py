@@ -40,7 +40,7 @@ ShowAddress: TypeAlias = Callable[[str], Coroutine[Any, Any, None]]
 
 
 class BrowserAnswer:
-    """Waits for the address to which the browser is redirected.
+    """Waits for the address that the browser is redirected to.
 
     The address comes as a request to a port of this machine, or the user pastes it.
     """

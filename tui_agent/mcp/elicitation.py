@@ -30,7 +30,7 @@ _FORMATS: Final = {
         re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d++)?(?:[Zz]|[+-]\d\d:\d\d)"),
     ),
 }
-"""Mapping from a text field's format to what the user must enter, and a pattern that the text must match."""
+"""Maps a text field's format to a description for the user and a pattern that the text must match."""
 _ANY_TEXT = re.compile(r"(?s).*+")
 Value = str | int | float | bool | list[str] | None
 
@@ -112,8 +112,8 @@ async def _ask_field(
 ) -> dict[str, Value] | None:
     """Ask for the value of one field, and return a mapping from the field's name to the value.
 
-    A value that the field's schema does not allow is asked for again. Return an empty mapping if the user leaves the
-    field out, and None if the user declines the question.
+    If the field's schema does not allow the value, ask again. Return an empty mapping if the user leaves the field out,
+    and None if the user declines the question.
     """
     about = clean_line(str(schema.get("description") or schema.get("title") or ""))
     question = f"{message}\n{clean_line(name, 80)}{': ' + about if about else ''}"

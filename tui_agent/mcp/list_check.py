@@ -16,14 +16,14 @@ from pydantic import BaseModel, ValidationError
 from tui_agent.mcp.outside_text import clean_line
 
 MAX_NAMED = 10
-"""Maximum number of invalid items for which there is a sentence; the other ones are only counted."""
+"""Maximum number of invalid items that are named. Further invalid items are only counted."""
 _LISTS: Mapping[str, tuple[str, type[BaseModel]]] = {
     "tools": ("tools/list", types.ListToolsResult),
     "prompts": ("prompts/list", types.ListPromptsResult),
     "resources": ("resources/list", types.ListResourcesResult),
     "resourceTemplates": ("resources/templates/list", types.ListResourceTemplatesResult),
 }
-"""Mapping from a kind of list to the method that requests the list, and the SDK's type of the answer."""
+"""Maps a kind of list to the method that requests the list, and the SDK's type of the answer."""
 Incoming = SessionMessage | Exception
 
 

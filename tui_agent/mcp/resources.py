@@ -76,7 +76,7 @@ def can_be_typed(uri: str) -> bool:
 
 
 def find_matches(server: str, query: str, resources: RemoteResources) -> list[str]:
-    """Return the mentions of a server's resources and templates, as far as the mentions contain the query."""
+    """Return the mentions of a server's resources and templates that contain the query."""
     wanted = query.casefold()
     mentions = (f"{server}:{uri}" for uri in (*resources.uris, *resources.templates))
     return [mention for mention in mentions if wanted in mention.casefold()]

@@ -73,7 +73,7 @@ class _Repair:
         return self._repair_plain(node, depth, inside)
 
     def _resolve_reference(self, reference: str) -> JsonValue:
-        """Return the part of the schema to which a reference points; None if the schema has no such part."""
+        """Return the part of the schema that a reference points to; None if the schema has no such part."""
         place: JsonValue = self._root
         if not reference.startswith("#"):
             return None
@@ -153,7 +153,7 @@ def _set_type(node: JsonMap, plain: JsonMap) -> None:
 def _merge_into(plain: JsonMap, part: JsonMap) -> None:
     """Add a part of `allOf` to the schema `plain`.
 
-    If both have a key, the first value is kept, so the result may accept too much.
+    If both have the same key, the first value is kept. So the result can accept more than the original schema.
     """
     for key, value in part.items():
         mine = plain.get(key)

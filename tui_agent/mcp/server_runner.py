@@ -30,12 +30,11 @@ START_LIMIT_S = 30.0
 RESTART_DELAYS_S = (1.0, 4.0, 15.0)
 """Seconds before each restart of a server that ended. If the server ends after the last restart, it stays off."""
 STEADY_S = 60.0
-"""Seconds that a server must run until its restarts are counted from zero again."""
+"""Minimum run time of a server, in seconds, before its restarts are counted from zero again."""
 LOGIN_CHECK_S = 2.0
-"""Seconds between two checks whether the user has logged in to the server."""
+"""Interval between checks for a login by the user, in seconds."""
 CHANGE_PAUSE_S = 0.3
-"""Seconds to wait after a server changed its lists. Without the wait, a server could flood the session with
-changes.
+"""Wait after a server changed its lists, in seconds. Without the wait, a server could flood the session with changes.
 """
 OFF = ". The server is off for the rest of this session."
 """The end of the error message for a server that is not started again."""
@@ -136,7 +135,7 @@ class ServerRunner:
         self._begin_waiting()
 
     def _begin_waiting(self) -> None:
-        """Let new calls wait from now on. Calls that wait already keep the event for which they wait."""
+        """Let new calls wait from now on. Calls that are already waiting still wait for the earlier event."""
         if self._ready.is_set():
             self._ready = anyio.Event()
 
@@ -223,7 +222,7 @@ class ServerRunner:
         return (self.tools, self.prompts, self.left_out) != before
 
     def go_on_without(self, reason: str) -> None:
-        """Set the reason why the session begins without the server. The server may still become ready."""
+        """Set the reason why the session begins without the server. The server can still become ready later."""
         self._set_fault(reason)
 
     def reveal(self, names: Iterable[str]) -> None:

@@ -28,18 +28,19 @@ from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed,
 
 CLOSE_LIMIT_S = 3.0
 STARTS_PER_CORE = 2
-"""Number of servers that start at the same time, for each processor core. More would slow the first request down."""
+"""Number of servers that start at the same time, for each processor core. A higher number would slow the first request.
+"""
 START_PAUSE_S = 1.0
-"""Seconds after which a server that is still starting lets the next one start."""
+"""Maximum time that a starting server delays the start of the next server, in seconds."""
 COMPLETION_LIMIT_S = 1.0
-"""Seconds that servers have to complete a mention."""
+"""Time limit for all servers to complete a mention, in seconds."""
 ALONE_S = 5.0
-"""Minimum seconds that a run waits for a server while no other one is ready."""
+"""Minimum wait of a run for a server while no other server is ready, in seconds."""
 LOOK_S = 0.2
-"""Seconds between two checks whether another server is ready."""
+"""Interval between checks for other servers that are ready, in seconds."""
 READ_RESOURCE = "read_resource"
 TOOL_WAIT_S = 30.0
-"""Maximum seconds that a call waits for its server, if the call waited for approval in an earlier run."""
+"""Maximum wait of a call for its server, in seconds. Applies to calls that waited for approval in an earlier run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class McpServers:
         self._runners = [ServerRunner(each, opener, root, lambda: self.on_change()) for each in settings]
         self._times = times
         self._reported: dict[str, tuple[PluginLoaded | PluginFailed, tuple[RemoteTool, ...]]] = {}
-        """Mapping from a server's name to the newest event about it, with the tools that it had then."""
+        """Maps a server's name to the newest event about the server, and to its tools at the time of that event."""
         self._ended = anyio.Event()
         self._is_running = False
         self._progress_at = 0.0
@@ -130,7 +131,10 @@ class McpServers:
                 await runner.wait_until_ready()
 
     def explain_absence(self, tool: str) -> str:
-        """Return why the server of a tool cannot be used now; empty if it can, or if no server has such a tool."""
+        """Return the reason why the server of a tool cannot be used now.
+
+        Empty if the server can be used, or if no server has such a tool.
+        """
         runner = self._runner_of(tool)
         return "" if runner is None else runner.explain_absence()
 
@@ -140,7 +144,7 @@ class McpServers:
         return frozenset(runner.settings.name for runner in self._runners)
 
     def resource_tool(self, server: str) -> str:
-        """Return the name by which rules allow or deny reading a server's resources."""
+        """Return the name that rules use to allow or deny reading a server's resources."""
         return tool_name(server, READ_RESOURCE)
 
     async def read_resource(self, server: str, uri: str) -> ResourceContent:
@@ -206,7 +210,7 @@ async def _hold_place(places: anyio.Semaphore, runner: ServerRunner) -> None:
 def _tools_of(runner: ServerRunner) -> list[Tool[Any]]:
     """Return a server's tools.
 
-    If there are too many to list, a search tool comes first, and only tools that it found are listed.
+    If there are too many tools to list, a search tool comes first, followed only by tools that it found.
     """
     server, names = runner.settings.name, dict[str, RemoteTool]()
     for remote in runner.tools:

@@ -12,10 +12,10 @@ from pathlib import Path
 from tui_agent.mcp.server_settings import ServerSettings
 
 PATIENCE_S = 2.0
-"""Minimum seconds that a run waits for a server that was not late the last time."""
+"""Minimum wait of a run for a server, in seconds. Does not apply if the server was late the last time."""
 MAX_PATIENCE_S = 10.0
 SPREAD = 3.0
-"""Maximum time that a run waits for a server, as a multiple of the duration of the server's last start."""
+"""Wait of a run for a server, as a multiple of the duration of the server's last start."""
 
 
 class StartTimes:

@@ -15,9 +15,9 @@ from tui_agent.protocol.unicode_text import clip_line, format_count
 
 MAX_LISTED_TOOLS = 30
 MAX_LISTED_BYTES = 8_000
-"""Maximum total bytes of descriptions and schemas of a server's tools that are listed completely.
+"""Maximum total size of a server's tool descriptions and schemas, in bytes, if all tools are listed.
 
-If there are more, the model gets a tool that searches the server's tools.
+Above this size, the model gets a tool that searches the server's tools.
 """
 MAX_FOUND = 10
 SEARCH = "search_tools"

@@ -1,7 +1,6 @@
 """An MCP server that offers functions as tools to other agents, over standard input and output or by HTTP.
 
-Invariant: only messages of the protocol are written to standard output. By HTTP, no request is answered that lacks the
-token.
+Invariant: only messages of the protocol are written to standard output. An HTTP request without the token is rejected.
 """
 
 import hmac
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 SHUTDOWN_S = 3
-"""Seconds in which open requests may end when the HTTP server is stopped."""
+"""Time for open requests to end when the HTTP server is stopped, in seconds."""
 ToolFunction: TypeAlias = Callable[..., Awaitable[str]]
 """Function that becomes a tool. The tool has the function's name, docstring and parameters."""
 
