@@ -1,4 +1,4 @@
-"""Connection to the engine of a session: to a process that it starts, or to a server that runs the engine.
+"""Connection to the engine of a session: to a new engine process, or to a server that runs the engine.
 
 Invariant: this module imports only the standard library, the options and the errors, because it runs before the first
 screen is drawn.
@@ -22,7 +22,7 @@ SEND_TIMEOUT_S = 30.0
 
 
 class EngineLink(Protocol):
-    """A connection to an engine. `output` is the pipe or socket from which the engine's lines are read."""
+    """A connection to an engine. `output` is the pipe or socket for reading the engine's lines."""
 
     @property
     def output(self) -> IO[bytes]: ...

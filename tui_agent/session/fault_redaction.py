@@ -22,8 +22,8 @@ from tui_agent.store.redaction.user_rules import configured_redactor
 def redaction_options(options: SessionOptions, config: Config, keys: Keys) -> RedactionOptions:
     """Return the settings for redaction: the values of all known API keys, and the user's table `[redaction]`.
 
-    `keys` has the values of the keys. The model profiles in `config` and the user's options name more variables with
-    keys.
+    `keys` has the values of the keys. Model profiles in `config` and the user's options can name further variables that
+    hold keys.
     """
     named = {profile.api_key_env for profile in config.models.values()} | dict(options.typed_keys).keys()
     table, config_file = config.redaction, str(config.paths.user_config)

@@ -39,7 +39,7 @@ MAX_LOST_NAMED = 8
 MAX_BORROW_DEPTH = 3
 """Maximum length of a chain of forks that borrow objects from each other.
 
-Git follows at most five alternates, one of which is the user's repository.
+Git follows at most five alternates. The user's repository is one of them.
 """
 MAX_FILE_BYTES = Limits().file_bytes
 
@@ -121,7 +121,7 @@ def _borrowed_paths(folder: Path) -> list[bytes]:
 
 
 def _borrow_depth(folder: Path) -> int:
-    """Return the number of sessions from which this session borrows git objects, directly or indirectly."""
+    """Return the number of sessions that this session borrows git objects from, directly or indirectly."""
     depth, current = 0, folder
     while depth <= MAX_BORROW_DEPTH:
         object_folders = [Path(os.fsdecode(line)) for line in _borrowed_paths(current)]
@@ -167,7 +167,7 @@ def _commits(folder: Path) -> list[str]:
 
 
 async def checkpoint_notes(folder: Path, settings: CheckpointSettings) -> list[str]:
-    """Return notes for the user about checkpoints. An example: a fork must keep borrowing its parent's objects."""
+    """Return notes for the user about checkpoints, for example that a fork must keep borrowing its parent's objects."""
     shadow = GitCheckpoints(folder, folder / STORE_NAME, limits=read_limits(settings))
     if shadow.unavailable_reason or not (folder / STORE_NAME).is_dir():
         return []
@@ -230,8 +230,7 @@ _FILTER_OFF = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "fal
 async def run_user_git(folder: Path, *args: str) -> str:
     """Run git in the repository of `folder`, and return git's output.
 
-    If `args` begins with `-C`, git runs in the work tree that it names. Raises `UsageError` if git is missing or
-    refuses.
+    If `args` begins with `-C FOLDER`, git runs in that folder. Raises `UsageError` if git is missing or refuses.
     """
     program = find_program("git", folder, os.environ)
     if program is None:

@@ -43,7 +43,7 @@ LIMITS: dict[str, TrajectoryEnd] = {
     "time_limit": "timeout",
     "interrupted": "interrupted",
 }
-"""Mapping from a reason for which a turn ends without the agent's choice to the end that a trajectory records."""
+"""Maps the reason for a turn's end to the end that a trajectory records. The agent chose none of these ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class _Turn:
         self.run_id = ""
         self.words: Sequence[LongText] = ()
         self.denials: dict[CallId, str] = {}
-        """`dict` of the id of a denied tool call → the reason."""
+        """Maps the id of a denied tool call to the reason."""
         self._last_calls: set[CallId] = set()
         """Ids of the tool calls in the newest answer that contains calls."""
 

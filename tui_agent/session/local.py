@@ -50,7 +50,7 @@ class LocalSession:
         self.preload_client = warm
         """Function that imports the libraries of the model client.
 
-        This may take seconds. While the session is idle, the function is called in a thread.
+        The import can take seconds. While the session is idle, the function is called in a thread.
         """
         self._reason: Literal["quit", "done", "signal", "switched"] = "quit"
         self._ended = anyio.Event()

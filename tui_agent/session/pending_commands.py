@@ -1,4 +1,4 @@
-"""Commands for whose end a client waits: a change of a setting, or a message that starts a turn."""
+"""Commands that a client waits for: a change of a setting, or a message that starts a turn."""
 
 from typing import Final
 
@@ -41,7 +41,7 @@ class PendingCommand:
 
 
 class SettledCommand(PendingCommand):
-    """A command after which the agent is busy for a while. `done` is set when the agent is idle again."""
+    """A command that keeps the agent busy for a while. `done` is set when the agent is idle again."""
 
     def take(self, event: Envelope) -> None:
         """Process an event of the session in order."""

@@ -1,7 +1,7 @@
-"""Substitutes for the model, the tools, the repository map and the environment, with which a recorded turn is rerun.
+"""Substitutes for the model, the tools, the repository map and the environment in the rerun of a recorded turn.
 
-Invariant: of a real tool, only the methods without side effects are called. The recorded answers of the model are
-returned in order, whatever the requests contain.
+Invariant: only methods without side effects of a real tool are called. The recorded answers of the model are returned
+in order, whatever the requests contain.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -58,7 +58,7 @@ class RecordedResults:
     def __init__(self, records: Sequence[Record]) -> None:
         self._results: dict[CallId, ToolResult] = {}
         self._before: dict[CallId, set[_Edge]] = {}
-        """`dict` of the id of a call → starts and ends of other calls. They were recorded while that call ran."""
+        """Maps a call's id to the starts and ends of other calls that were recorded while the call ran."""
         self._seen_edges: set[_Edge] = set()
         self._changed = anyio.Event()
         self._called: list[ToolCalled] = []

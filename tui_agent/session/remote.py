@@ -1,7 +1,8 @@
 """A session whose engine runs in another process, as in the app.
 
 Invariant: records up to the `seq` that the engine reports as stored are read from the log file. All later records come
-through the pipe, without gaps or repetitions. If the engine dies, they are read from the log file, too. History is read in batches, in a thread, and not kept in memory.
+through the pipe, without gaps or repetitions. If the engine dies, the later records are read from the log file, too.
+History is read in batches, in a thread, and not kept in memory.
 """
 
 import asyncio
@@ -94,7 +95,7 @@ def _next_batch(history: Iterator[Record], until: int) -> list[Record]:
 CLOSE_TIMEOUT_S = 3.0
 CHUNK_BYTES = 256 * 1024
 TAIL_BYTES = 16 * 1024
-"""Number of bytes at the end of a log that are read to find the last event."""
+"""Number of bytes at the end of a log that are searched for the last event."""
 MAX_SEEN_RECORDS = 2_000
 """Maximum number of records that stay in memory after every follower has seen them.
 
@@ -116,7 +117,7 @@ class RemoteSession:
         self._request_ids = count(1)
         self._outbox: Mailbox[Request] = Mailbox()
         self._completions: dict[int, asyncio.Future[Sequence[str]]] = {}
-        """`dict` of id → request for completions. Contains the requests that the engine has not answered yet."""
+        """Maps an id to a request for completions. Contains the requests that the engine has not answered yet."""
         self._records: deque[Record] = deque()
         self._kept_from = 0
         self._followers: set[RemoteFollower] = set()
@@ -347,7 +348,7 @@ class RemoteSession:
 
 
 def _read_position(folder: Path) -> LockedNote | None:
-    """Return the end of a log that may not be locked yet.
+    """Return the end of a log, even if the log is not locked yet.
 
     Return None if the log is missing or its last line is too long.
     """

@@ -96,7 +96,7 @@ def record_new_session(
 ) -> None:
     """Record the first events of a new session.
 
-    `earlier` is the summary of an earlier session with which the new session continues.
+    `earlier` is the summary of an earlier session that the new session continues.
     """
     recorder.append(
         SessionStarted(
@@ -122,8 +122,8 @@ def resume_session(
     """Record the first events of a later run, and close everything that the earlier run left open.
 
     `history` must include at least the records of `UnfinishedHistory`. Pass the session's blobs as `blobs_if_attended`
-    if a user can be asked. Calls that waited for approval then stay open, and so do the calls of the same answer that
-    have not started.
+    if a user can be asked. Calls that waited for approval then stay open. Calls of the same answer that have not
+    started stay open, too.
     """
     state = recorder.state
     after = state.seq
@@ -151,7 +151,7 @@ def resume_session(
 def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: BlobReader | None) -> int:
     """Record the end of calls and requests that the earlier run left unfinished, and return the number of these calls.
 
-    If the session is a fork that started while calls ran, it is recorded that they ended because of the fork.
+    If calls ran when a fork started, the fork's log records that the fork ended them.
     """
     printed, forked = LiveOutputs.from_history(history), recorder.state.fork_changes
     if forked is None:
@@ -186,7 +186,7 @@ def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> fl
 
 
 def partial_texts(history: Sequence[Record]) -> dict[str, str]:
-    """Return a `dict` of request id → the text received so far, for every unfinished request."""
+    """Return a `dict` that maps the id of each unfinished request to the text received so far."""
     pieces: dict[str, list[str]] = {}
     for record in history:
         if not isinstance(record, Envelope):
@@ -250,8 +250,9 @@ class StartingFold:
 
 
 def replace_call_result(recorder: Recorder, change: ForkChange) -> int:
-    """Give the unfinished call at the fork's start the result that the fork sets. Return the number of finished calls
-    (0 or 1).
+    """Record the fork's result for the call that was unfinished at the fork's start.
+
+    Return the number of finished calls (0 or 1).
     """
     state = recorder.state
     call = next((call for call in state.open_calls if call.call_id == change.call_id), None)

@@ -25,7 +25,7 @@ def claim_stdio() -> tuple[int, int]:
 async def open_streams(
     input_fd: int, output_fd: int, *, limit: int
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Return a reader and a writer for two pipes. A line of input may have up to `limit` bytes."""
+    """Return a reader and a writer for two pipes. A line of input can have up to `limit` bytes."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=limit)
     await loop.connect_read_pipe(

@@ -40,7 +40,7 @@ LINE_LIMIT = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class FailedNote:
-    """A note to the app that the engine could not open the session, with the error."""
+    """A note to the app that the engine could not open the session. Contains the error."""
 
     error: str
     message: str
