@@ -1,6 +1,6 @@
 """Composition of the environment in which a session's commands run, selected by its name.
 
-Invariant: an environment that cannot start ends the start of the session with an error that says what to do.
+Invariant: if an environment cannot start, the session does not start, and an error says what to do.
 """
 
 import os
@@ -62,7 +62,7 @@ class Environments:
     async def start(self) -> None:
         """Start the environment for commands.
 
-        Raises `ConfigError` if the environment cannot start, `EnvironmentFault` if another attempt may succeed.
+        Raises `ConfigError` if the environment cannot start, and `EnvironmentFault` if another attempt can succeed.
         """
         try:
             await self.active.start()

@@ -90,7 +90,10 @@ class ExtensionBuilder:
     def _load_commands(
         self, loaded: LoadedPlugins, served: ServerOffers
     ) -> tuple[Mapping[str, SlashCommand], list[Payload]]:
-        """Return a `dict` of name → slash command, and events for changed commands. A file replaces a plugin's command."""
+        """Return a `dict` that maps a name to a slash command, and events for changed commands.
+
+        A file replaces a plugin's command.
+        """
         config = self._base.config
         before, self._files = (
             self._files,

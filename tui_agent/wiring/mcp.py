@@ -24,7 +24,7 @@ def configured_servers(base: StartupContext) -> tuple[McpServer, ...]:
 
 
 def server_settings(base: StartupContext, server: McpServer) -> ServerSettings | None:
-    """Return the settings with which the client starts a server, or None if the server is off or faulty."""
+    """Return the client's settings for a server, or None if the server is off or faulty."""
     table = server.table
     if table is None or not table.enabled or server.fault:
         return None

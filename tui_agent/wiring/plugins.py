@@ -58,7 +58,7 @@ def configure_host(host: PluginHost, base: StartupContext, config: Config) -> No
 
 
 def crash_marks_folder(base: StartupContext) -> Path:
-    """Return the folder that remembers which plugins were being loaded when the program ended."""
+    """Return the folder with records of plugins that were being loaded when the program ended."""
     return base.config.paths.cache_dir / "plugins_loading"
 
 
@@ -90,7 +90,7 @@ def build_tool_registry(
 
 
 def agent_factories(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
-    """Return a `dict` of an agent's name → factory, with all agents including the default agent."""
+    """Return a `dict` that maps an agent's name to the agent's factory. Includes the default agent."""
     agents: dict[str, Callable[[], Agent]] = {"default": ModelAgent}
     agents |= {name: partial(_refuse_program, name) for name in PROGRAMS}
     for offered in loaded.agents:
@@ -99,7 +99,7 @@ def agent_factories(loaded: LoadedPlugins) -> dict[str, Callable[[], Agent]]:
 
 
 def _refuse_program(name: str) -> Agent:
-    """Raise `ConfigError`: programs run only in the turns of a session, which do not use this factory."""
+    """Raise `ConfigError`, because a program can run only in a turn of a session. Turns do not use this factory."""
     raise ConfigError(
         f"The agent {name} is a program, which cannot run here.", hint="Choose another --agent."
     )

@@ -22,7 +22,7 @@ from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.ports.repomap import MapLanguage, MapRequest, RenderedMap
 
 MAX_SYMBOL_WAIT_S = 1.5
-"""Maximum seconds that a message waits for the lookup of the symbols that it mentions."""
+"""Maximum wait of a message for the lookup of the symbols in the message, in seconds."""
 
 
 def index_folder(options: SessionOptions, config: Config) -> Path:

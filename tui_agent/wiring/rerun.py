@@ -279,7 +279,7 @@ def payloads(records: Sequence[Record]) -> list[Payload]:
 
 
 def unoffered_services(tools: Sequence[ToolSpec], recorded: Sequence[Payload]) -> set[Service]:
-    """Return the services whose tools no recorded request offered, for example `ask` in a run without a user."""
+    """Return the services that only unoffered tools need, for example `ask` in a run without a user."""
     requests = [payload for payload in recorded if isinstance(payload, ModelRequested)]
     offered = {name for request in requests for name in request.tools}
     used = {service for spec in tools if spec.name in offered for service in spec.needs}

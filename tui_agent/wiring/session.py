@@ -80,7 +80,7 @@ PRODUCT = f"tui-agent/{__version__}"
 HEADLESS_TURN_SECONDS = 7200.0
 """Default time limit, in seconds, of a turn in a run without the app. Used if the session has no time limit."""
 REDUCED_BY = 0.7
-"""Factor for the conversation size at which the reduction starts. It gives the size after the reduction."""
+"""Size of a conversation after its reduction, as a fraction of the size that starts the reduction."""
 
 
 @asynccontextmanager

@@ -80,7 +80,7 @@ def apply_fork_changes(base: StartupContext, models: ModelFactory, recorder: Rec
 def apply_options(base: StartupContext, recorder: Recorder, settings: SessionSettings) -> None:
     """Apply the options of this start to the settings of a resumed session.
 
-    The policy `bypass` ends with the run for which the user chose it.
+    The policy `bypass` ends with the run that the user chose it for.
     """
     known = recorder.state.settings
     if known is None:

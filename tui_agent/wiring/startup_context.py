@@ -1,4 +1,4 @@
-"""Configuration, keys, clock and session store: the objects that every program start needs.
+"""Configuration, keys, clock and session store, which are needed at every start of the program.
 
 Invariant: this module reads only configuration files; it writes no file, opens no session, and imports nothing slow.
 """
@@ -29,7 +29,7 @@ MAX_NAMED_FILES = 4
 
 @dataclass(frozen=True, slots=True)
 class StartupContext:
-    """Configuration, keys, clock and session store of one program start."""
+    """Configuration, keys, clock and session store for one start of the program."""
 
     options: SessionOptions
     config: Config
