@@ -23,7 +23,7 @@ FOLDER = "agents"
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 RESERVED = frozenset({SUBTASK, INVESTIGATOR, MAIN_AGENT, "default"})
 FIELDS = ("name", "description", "tools", "model", "max_iterations", "read_only")
-"""Names of the fields that the front matter of an agent file may have."""
+"""Names of the fields that the front matter of an agent file can have."""
 MAX_PROMPT_CHARS = 40_000
 MAX_DESCRIPTION_CHARS = 300
 MAX_ITERATIONS = 500
@@ -42,7 +42,7 @@ class AgentFault:
 class NamedAgents:
     """The agents to which tasks can be delegated, sorted by name, and the errors of agent files that cannot be used.
 
-    `hidden` are user files whose agent name is also defined by a file that takes precedence.
+    `hidden` are user files that are not used, because another file with the same agent name takes precedence.
     """
 
     roles: tuple[Role, ...] = ()
@@ -57,7 +57,7 @@ def load_named_agents(
     plugins: Sequence[Path] = (),
     neighbours: Sequence[Path] = (),
 ) -> NamedAgents:
-    """Read the agents that are built in, of plugins, of the user, and of a trusted project.
+    """Read the named agents from the built-in files, the user's files, a trusted project and plugins.
 
     `neighbours` are other programs' folders in the user's home folder (`neighbour_layouts`).
     """

@@ -17,7 +17,7 @@ from tui_agent.protocol.secret_names import is_secret_variable
 SERVICE = "tui-agent"
 
 MIN_SECRET_CHARS = 8
-"""Minimum characters of a secret; a shorter value, as in `KEY=1`, is not treated as a secret."""
+"""Minimum length of a secret, in characters. A shorter value, as in `KEY=1`, is not treated as a secret."""
 
 
 class KeyringClient:
@@ -49,8 +49,8 @@ class KeyringClient:
 class Keys(Mapping[str, str]):
     """API keys and other variables as the program sees them: the environment (with `.env`) first, then saved keys.
 
-    The file `stored` holds keys; for a key that is in the key ring, it holds an empty text. The key ring may ask the
-    user for a password, so only these keys are looked up there.
+    The file `stored` holds keys. If a key is in the key ring, the file holds an empty text for the key. Only these keys
+    are looked up in the key ring, because a lookup can ask the user for a password.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ EVENTS: Final[Mapping[str, HookEvent]] = {
     "SessionStart": "session_start",
     "SessionEnd": "session_end",
 }
-"""Mapping from Claude Code's events to ours. Other events of Claude Code do not occur here."""
+"""Maps Claude Code's events to ours. Other events of Claude Code do not occur here."""
 BLOCK_EXIT_CODE: Final = 2
 _EVENT_NAMES: Final = {ours: theirs for theirs, ours in EVENTS.items()}
 _TOOL_NAMES: Final = {ours: theirs for theirs, ours in reversed(tuple(CLAUDE_TOOLS.items()))} | {
@@ -47,13 +47,14 @@ _ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "edit_file": {"path": "file_path", "old_text": "old_string", "new_text": "new_string"},
     "delegate_readonly": {"task": "prompt"},
 }
-"""Mapping from a tool to its arguments that have another name in Claude Code: our name → Claude Code's name."""
+"""Maps a tool to the names of its arguments, if they differ: from our name to Claude Code's name."""
 _VALUES: Final = {"new": "startup", "user": "manual", "limit": "auto", "overflow": "auto"}
-"""Mapping from our values of a session start's `source` and a compaction's `trigger` to Claude Code's values."""
+"""Maps our values to Claude Code's values. They are the `source` of a session start and the `trigger` of a compaction.
+"""
 _MODES: Final = {"plan": "plan", "accept-edits": "acceptEdits", "bypass": "bypassPermissions"}
 _DECISIONS: Final = {"allow": "allow", "approve": "allow", "deny": "deny", "block": "deny", "ask": "ask"}
 _CONTEXT_EVENTS: Final = ("UserPromptSubmit", "SessionStart")
-"""Events for which any text that a command prints is context for the model."""
+"""Events that add the printed text of a command to the model's context."""
 
 
 @dataclass(frozen=True)

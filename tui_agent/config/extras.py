@@ -20,9 +20,9 @@ EXTRAS: Final = {
     "ray": "ray",
     "textual_serve": "web",
 }
-"""Mapping from a package to the extra of tui-agent that installs the package."""
+"""Maps a package to the extra of tui-agent that installs the package."""
 _RECEIPTS: Final = {"uv-receipt.toml": "uv tool install", "pipx_metadata.json": "pipx install --force"}
-"""Mapping from a file that an installer leaves in the environment to the command of this installer."""
+"""Maps a file that an installer leaves in the environment to the command of this installer."""
 
 
 def load_package(name: str) -> ModuleType:
@@ -37,7 +37,7 @@ def load_package(name: str) -> ModuleType:
 
 
 def install_hint(extra: str) -> str:
-    """Return a hint with the command that installs an extra, for the way in which the program was installed."""
+    """Return a hint with the command that installs an extra. The command depends on how the program was installed."""
     prefix = Path(sys.prefix)
     install = next((command for file, command in _RECEIPTS.items() if (prefix / file).is_file()), "")
     install = install or f"{shlex.quote(sys.executable)} -m pip install"

@@ -28,7 +28,7 @@ PROOFS: Final = {
     ),
     "env": ("pyvenv.cfg",),
 }
-"""Mapping from an ambiguous folder name to files that prove that the folder is generated.
+"""Maps an ambiguous folder name to files that prove that the folder is generated.
 
 The files are in the folder, or beside it (`../`).
 """
@@ -69,5 +69,5 @@ class GeneratedFolders:
         return self._proved[folder]
 
     def count(self, paths: Iterable[str]) -> Counter[str]:
-        """Return the number of paths in each generated folder; paths in no such folder are not counted."""
+        """Return the number of paths in each generated folder. Paths outside generated folders are not counted."""
         return Counter(folder for path in paths if (folder := self.folder_of(path)))

@@ -52,13 +52,13 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
     "TUI_AGENT_MAX_COST": ("budgets", "max_cost_usd"),
     "TUI_AGENT_TIMEOUT_SECONDS": ("budgets", "timeout_seconds"),
 }
-"""Mapping from an environment variable to the configuration keys that it sets.
+"""Maps an environment variable to the configuration keys that the variable sets.
 
-If two variables set the same key, the later one wins.
+If two variables set the same key, the later variable wins.
 """
 
 FALLBACKS: Mapping[str, tuple[str, ...]] = {"OPENAI_MODEL": ("model",)}
-"""Mapping from another program's variable to configuration keys.
+"""Maps another program's variable to configuration keys.
 
 Such a variable is used only if nothing else sets the key.
 """
@@ -249,7 +249,7 @@ def _fill_model_names(tree: Tree) -> Tree:
 
 
 def find_line(text: str, loc: list[str]) -> int | None:
-    """Return the number of the line that sets a key (or is the header of a table); None if no line does."""
+    """Return the number of the line that sets a key, or of the header of a table. Return None if there is no such line."""
     if not loc:
         return None
     table = ""

@@ -1,6 +1,7 @@
 """Saved logins of MCP servers: a private file (mode 0600) for each, beside the user's keys.
 
-Invariant: a login is used only for the address that it was made for, whatever names a project's file gives to servers.
+Invariant: a login is used only for the address that it was made for. The names of servers in a project's file have no
+effect on this.
 """
 
 import json
@@ -76,7 +77,7 @@ class LoginFile:
 
 
 def collect_login_secrets(folder: Path) -> dict[str, str]:
-    """Return the tokens of all saved logins as input for redaction. Each token's key is a description of the token.
+    """Return the tokens of all saved logins for redaction. Each token's key is a description of the token.
 
     Faulty files are skipped.
     """

@@ -19,7 +19,7 @@ MAX_SERVERS = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]{0,99})(?::-([^{}]{0,999}))?\}")
 _OF_OTHERS = frozenset({"type", "transport", "description", "disabled", "alwaysAllow", "autoApprove"})
-"""Fields that other programs write into `.mcp.json`. `disabled` turns a server off; the others have no effect."""
+"""Fields that other programs write into `.mcp.json`. `disabled` turns a server off; the other fields have no effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ def load_mcp_servers(
 ) -> tuple[McpServer, ...]:
     """Return all servers, including disabled ones, with `${VARIABLE}` replaced.
 
-    If servers have the same name, only the first of these is returned: the user's, the client's
-    (`SessionOptions.mcp_servers`), the project's.
+    If several servers have the same name, the user's server is used, then the client's (`SessionOptions.mcp_servers`),
+    then the project's.
     """
     mine = [McpServer(name, config.origin(f"mcp.{name}"), table) for name, table in config.mcp.items()]
     known = {server.name: server for server in mine}

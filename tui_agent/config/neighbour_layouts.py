@@ -1,7 +1,7 @@
-"""The files of Claude Code, Codex and opencode with commands, agents, skills and hooks, which tui-agent uses too.
+"""The files of Claude Code, Codex and opencode that tui-agent uses too: commands, agents, skills and hooks.
 
-Invariant: a file in tui-agent's own folders wins over a file of the same name in another program's folder. These
-folders of a project need trust like `.tui_agent/`. An agent never gets more tools than its file gives it.
+Invariant: a file in tui-agent's own folders wins over a file of the same name in another program's folder. In a
+project, these folders need trust, as `.tui_agent/` does. An agent never gets more tools than its file gives it.
 """
 
 import re
@@ -18,7 +18,7 @@ PROJECT_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "agents": (".claude/agents", ".opencode/agent", ".opencode/agents"),
     "skills": (".claude/skills", ".agents/skills", ".opencode/skill", ".opencode/skills"),
 }
-"""Mapping from a kind to folders of other programs below the project's folder, in order of precedence."""
+"""Maps a kind to folders of other programs below the project's folder, in order of precedence."""
 USER_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "commands": (
         ".claude/commands",
@@ -35,7 +35,7 @@ USER_LAYOUTS: Final[Mapping[Kind, tuple[str, ...]]] = {
         ".config/opencode/skills",
     ),
 }
-"""Mapping from a kind to folders of other programs below the user's home folder, in order of precedence."""
+"""Maps a kind to folders of other programs below the user's home folder, in order of precedence."""
 USER_SETTINGS: Final = ".claude/settings.json"
 """The file with the user's hooks, below the home folder."""
 PROJECT_SETTINGS: Final = (".claude/settings.json", ".claude/settings.local.json")
@@ -54,13 +54,13 @@ CLAUDE_TOOLS: Final[Mapping[str, str]] = {
     "TodoWrite": "write_todos",
     "Skill": "read_skill",
 }
-"""Mapping from Claude Code's tools to ours."""
+"""Maps Claude Code's tools to ours."""
 _TOOLS: Final = {name.lower(): ours for name, ours in CLAUDE_TOOLS.items()} | {"list": "list_directory"}
 _WITHOUT_EDITS: Final = re.compile(r"""["']?\b(write|edit|patch)["']?\s*:\s*["']?(false|deny)\b""")
 
 
 def user_folders(paths: Paths, kind: Kind) -> tuple[Path, ...]:
-    """Return the other programs' folders in the user's home folder. They may not exist."""
+    """Return the other programs' folders in the user's home folder, including folders that do not exist."""
     return tuple(paths.home / folder for folder in USER_LAYOUTS[kind])
 
 

@@ -39,7 +39,7 @@ class NoteFile(NoteLocation):
 
 
 def notes_folder(config: Config) -> Path:
-    """Return the folder of the notes about the configuration's project; it may not exist."""
+    """Return the folder of the notes about the configuration's project, even if the folder does not exist."""
     top = config.notes_dir if config.notes_dir != Path() else config.paths.data_dir / "notes"
     project = config.paths.project.resolve()
     name = re.sub(r"[^\w.-]+", "-", project.name).strip("-.")[:40] or "project"

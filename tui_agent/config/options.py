@@ -27,7 +27,7 @@ class SessionOptions:
     image: str | None = None
     """The image of the container; None to use the configured image."""
     work_dir: str = ""
-    """A second path at which a container has the workspace."""
+    """A second path of the workspace in a container."""
     session: str | None = None
     """Id of the session to open or create."""
     continue_latest: bool = False
@@ -46,7 +46,9 @@ class SessionOptions:
     max_cost_usd: float | None = None
     investigator_profile: str | None = None
     allowed_tools: tuple[str, ...] | None = None
-    """The only tools that a new session may call; None: all. An earlier session keeps the tools that it began with."""
+    """The only tools that a new session can call, or None for all. A resumed session keeps the tools that it began
+    with.
+    """
     without: tuple[str, ...] = ()
     """Features that a new session turns off: `section:NAME`, `tool:NAME`, `skill:NAME`, `prompt:NAME` and
     others.

@@ -18,14 +18,16 @@ PROJECT_FOLDER = ".tui_agent"
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Folders of the user and of the project. They may not exist."""
+    """Folders of the user and of the project. These folders need not exist."""
 
     config_dir: Path
     data_dir: Path
     cache_dir: Path
     project: Path
-    """The folder whose `.tui_agent/` is used: the nearest folder, from the working folder upwards, that contains
-    `.tui_agent/` or is a repository. If there is none, the working folder itself.
+    """The folder whose `.tui_agent/` is used.
+
+    It is the nearest folder, from the working folder upwards, that contains `.tui_agent/` or is a repository. If there
+    is none, it is the working folder itself.
     """
     home: Path
 

@@ -1,7 +1,7 @@
 """Lookup of system programs that the app starts itself, and the environment of git.
 
 Invariant: a program inside the workspace, or found through a relative entry of `PATH`, is never used. So a repository
-cannot make the app start one of its own programs by name.
+cannot replace a program that the app starts by name.
 """
 
 import os

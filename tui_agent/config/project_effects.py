@@ -17,7 +17,7 @@ from tui_agent.protocol.unicode_text import format_count
 MAX_LISTED = 3
 """Maximum number of names in a list, before "and N more"."""
 MAX_VALUE_CHARS = 80
-"""Maximum number of characters shown of a value."""
+"""Maximum length of a shown value, in characters."""
 _BY_FOLDER: Mapping[str, str] = {
     "commands": "a slash command: its text is sent to the model",
     "command": "a slash command: its text is sent to the model",
@@ -43,7 +43,7 @@ _TABLES: Mapping[str, str] = {
     "keys": "changes key bindings",
     "theme": "sets the colours",
 }
-"""Mapping from a key of config.toml to a description of what the key does, the most important key first."""
+"""Maps a key of config.toml to a description of the key's effect, the most important key first."""
 _REFUSED: Mapping[str, str] = {
     "plugin_dirs": f"a project cannot set plugin_dirs, because trust covers only files in {PROJECT_FOLDER}/; put its plugins in {PROJECT_FOLDER}/plugins/",
     "notes_dir": "a project cannot set notes_dir, because its files are sent to the model without asking",
@@ -53,7 +53,7 @@ _REFUSED: Mapping[str, str] = {
     "status": "a project cannot set [status], because its command runs without asking",
     "redaction": "a project cannot set [redaction], because it could reveal secrets",
 }
-"""Mapping from a key of config.toml to the reason why only the user's own file may have the key."""
+"""Maps a key of config.toml to the reason why only the user's own file can set the key."""
 
 
 def describe_effect(file: ProjectFile) -> str:
@@ -81,7 +81,9 @@ def describe_effect(file: ProjectFile) -> str:
 
 
 def refusal_of_settings(settings: Mapping[str, object]) -> str:
-    """Return the reason why a project's configuration may not have these settings, or an empty string if it may."""
+    """Return the reason why a project's configuration must not have these settings, or an empty string if it can have
+    them.
+    """
     return next((reason for key, reason in _REFUSED.items() if key in settings), "")
 
 

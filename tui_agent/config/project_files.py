@@ -102,7 +102,7 @@ def read_project_files(folder: Path) -> ProjectFiles:
 
 
 class _ProjectReader:
-    """Reads the project files in a folder once, and counts what remains of the limits."""
+    """Reads the project files in a folder once, and tracks how many more files and bytes can be read."""
 
     def __init__(self) -> None:
         self._files, self._bytes = MAX_FILES, MAX_BYTES

@@ -17,7 +17,7 @@ CLIENTS: Mapping[str, ClientName] = {
     "openai-codex": "openai-responses",
     "litellm": "litellm",
 }
-"""Mapping from each provider name that a profile may have to the client for this provider."""
+"""Maps each provider name in a profile to the client for this provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def key_variable(provider: str) -> str:
 
 
 def profile_key(profile: ModelProfile) -> str:
-    """Return the name of the variable that holds a profile's key; empty if the profile may not need one."""
+    """Return the name of the variable that holds a profile's key. Empty if the profile can work without a key."""
     if profile.api_key_env:
         return profile.api_key_env
     owner = profile.provider or ("openai-chat" if profile.base_url else profile.model.partition("/")[0])

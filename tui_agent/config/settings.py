@@ -390,7 +390,9 @@ class Config(Table):
 
     @property
     def undecided_projects(self) -> tuple[ProjectFiles, ...]:
-        """Files of the project, the working folder and the starting folder whose trust the user has not decided yet."""
+        """Files that the user has neither trusted nor ignored yet: of the project, the working folder and the starting
+        folder.
+        """
         return tuple(project.files for project in self._projects if project.trust_state == "open")
 
     @property

@@ -24,7 +24,7 @@ _UNQUOTABLE: Final[dict[_Context, re.Pattern[str]]] = {
     "double": re.compile(r"\$\{(?!\w+\})|\$\$|\$\(\("),
     "single": re.compile(r"(?!)"),
 }
-"""Mapping from context to a pattern. The pattern finds the start of a text that has its own quoting rules.
+"""Maps a context to a pattern. The pattern finds the start of a text that has its own quoting rules.
 
 Such a text is `${x:-…}`, `$'…'`, `$$`, `((…))`, `case … in`, or a comment.
 """

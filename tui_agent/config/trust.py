@@ -30,7 +30,7 @@ FileChange: TypeAlias = Literal["", "new", "changed", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class TrustDecision:
-    """The user's trust decision about a folder, and the files it covers (name to digest)."""
+    """The user's trust decision about a folder. `files` maps the name of each covered file to its digest."""
 
     decision: Decision
     files: Mapping[str, str]
@@ -120,7 +120,7 @@ def _parse_decision(entry: Mapping[str, object]) -> TrustDecision:
 
 
 def _digests(files: ProjectFiles) -> dict[str, str]:
-    """Return a mapping from file name to hash; for a file without content, to the reason why it has none."""
+    """Return a mapping from file name to hash. A file without content has the reason in place of the hash."""
     return {file.name: file.fault or file.digest for file in files.files}
 
 
@@ -172,7 +172,7 @@ def load_projects(
 
 
 def current_trust_keys(cwd: Path) -> tuple[str, ...]:
-    """Return the keys (`ProjectFiles.key`) that trust the present contents of the files which affect a start in `cwd`.
+    """Return the keys (`ProjectFiles.key`) that trust the current project files, for a start in `cwd`.
 
     Raises `ConfigError` if a file's content cannot be hashed.
     """

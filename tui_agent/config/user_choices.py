@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 FILE_NAME: Final = "choices.json"
 MAX_BYTES: Final = 1 << 18
 MAX_PROJECTS: Final = 300
-"""Maximum number of projects whose policy is remembered; the most recent choices are kept."""
+"""Maximum number of projects with a remembered policy. The most recent choices are kept."""
 NEVER_REMEMBERED: Final = "bypass"
 
 
@@ -25,7 +25,7 @@ class UserChoices(NamedTuple):
     base_url: str = ""
     sidebar: bool = True
     policies: Mapping[str, str] = MappingProxyType({})
-    """Mapping from a project's folder to its policy; the newest choice comes last."""
+    """Maps a project's folder to its policy; the newest choice comes last."""
 
     def with_policy(self, project: Path, policy: str) -> "dict[str, str]":
         """Return the remembered policies with the project's policy added.

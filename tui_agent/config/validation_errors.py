@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 MAX_ERRORS = 5
-"""Maximum number of errors of one file that are described."""
+"""Maximum number of errors that are described for one file."""
 MAX_VALUE_CHARS = 80
 Place = Sequence[int | str]
 """The keys and indexes that lead to a value."""
