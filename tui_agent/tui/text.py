@@ -60,8 +60,8 @@ def _cleaning_patterns() -> _CleaningPatterns:
 def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
     """Remove control sequences and invisible characters; expand tabs to `tab` cells (0 keeps tabs).
 
-    With `reveal`, nothing is removed: every such character is shown as its code point, `<U+202E>`. Approvals use that
-    form, because the user must see the exact text.
+    With `reveal`, nothing is removed: such a character is shown as its code point, e.g. `<U+202E>`. Approvals use
+    `reveal`, because the user must see the exact text.
     """
     if _PLAIN.fullmatch(text) and not (reveal and "<" in text):
         return text
@@ -125,7 +125,10 @@ def shorten_home(path: Path) -> str:
 
 
 def reveal_line(text: str) -> str:
-    """Return a command, path or host for the user to decide about, as one line with invisible characters revealed."""
+    """Return a text as one line with invisible characters revealed.
+
+    Used for commands, paths and hosts that the user decides about.
+    """
     return clean_line(text, reveal=True)
 
 

@@ -11,7 +11,7 @@ SLICE_S: Final = 0.008
 
 
 class Slices:
-    """Time limit after which long work yields to the event loop."""
+    """Time limit for long work. When it is reached, the work yields to the event loop."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + SLICE_S
@@ -19,7 +19,7 @@ class Slices:
     async def turn(self) -> bool:
         """Yield to the event loop if the time limit is reached.
 
-        Return True if the call yielded, because any state may have changed meanwhile.
+        Return True if the call yielded. Other tasks can have changed any state then.
         """
         if time.perf_counter() < self._until:
             return False

@@ -26,7 +26,7 @@ from tui_agent.tui.widgets.rows import part
 
 VIEWERS: tuple[Viewer | None, ...] = (None, "user", "agent", "orchestrator", "system")
 MAX_ROWS = 12
-"""Maximum number of rows for the thoughts in a message, and for each call in it."""
+"""Maximum number of rows for a message's thoughts, and for each of its calls."""
 _ROLES: dict[SimulationRole, Role] = {"user": "accent", "agent": "success", "environment": "t2"}
 
 

@@ -140,7 +140,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     If there is no room for the list and the details, the key of this action shows the details first.
     """
     detail_word: ClassVar[str] = "show"
-    """The footer's word for the key of `use_action` while that key shows the details."""
+    """The footer's word for `use_action` while its key shows the details."""
     DEFAULT_CSS = """
     PageFrame { background: $s0; }
     PageFrame #page-body { height: 1fr; }
@@ -251,7 +251,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
     # -- for subclasses to define ----------------------------------------------------------------------------------
 
     def draw_row(self, item: ItemT, width: int, chosen: bool) -> Strip:
-        """Draw the row of an item. A page whose list draws its own rows need not define this method."""
+        """Draw the row of an item. A page with a list that draws its own rows need not define this method."""
         return Strip.blank(width)
 
     @abstractmethod

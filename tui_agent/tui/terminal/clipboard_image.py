@@ -24,7 +24,7 @@ MAX_BYTES: Final = 20_000_000
 LIMIT_S: Final = 5.0
 """Maximum seconds to wait for a program's answer."""
 KEEP_S: Final = 7 * 24 * 3600
-"""Seconds for which saved images are kept."""
+"""Saved images are kept for this time, in seconds."""
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 _OSASCRIPT: Final = ("osascript", "-e", "the clipboard as «class PNGf»")
 _OTHER_WAY: Final = "You can also save the image, and drop the file into the message."

@@ -40,9 +40,9 @@ class _Keys(StrEnum):
 def correct_sequences() -> None:
     """Make Textual parse `ESC CR` and `ESC LF` as the key `alt+enter`, and `ESC TAB` as Esc and Tab.
 
-    Textual drops the Esc of the former, and takes the latter as Shift+Tab, which terminals send as `ESC [ Z`: Esc and
-    Tab typed quickly would change the policy. As with other sequences, both bytes of Alt+Enter must come from one read:
-    Esc and a later Enter stay two keys.
+    Textual ignores the Esc in `ESC CR` and `ESC LF`. It takes `ESC TAB` as Shift+Tab, although terminals send `ESC [ Z`
+    for Shift+Tab. So Esc and Tab typed quickly would change the policy. Both bytes of Alt+Enter must come from one
+    read, as with other sequences: Esc and a later Enter stay two keys.
     """
     for sequence in ("\x1b\r", "\x1b\n"):
         ANSI_SEQUENCES_KEYS[sequence] = (_Keys.ALT_ENTER,)  # type: ignore[index]
@@ -58,9 +58,9 @@ class BackgroundReported(Message):
 
 
 class TypingBurst(Message):
-    """Message that the next keys are from a text that arrived in one read.
+    """Message that announces the keys of a text that arrived in one read.
 
-    Such a text comes from a paste without marks, not from a person, so its keys must not answer a question.
+    Such a text was pasted without marks, not typed by a person, so its keys must not answer a question.
     """
 
 
@@ -92,14 +92,12 @@ class Keyboard(XTermParser):
         self._begun_report = ""
         self._begun_at = 0.0
         self._tail = ""
-        """The last characters read. They are kept: the mark at the start or end of a paste may be split over
-        two reads.
-        """
+        """The last characters read. They are kept because a mark of a paste can be split over two reads."""
 
     def parse(self, token_callback: TokenCallback[Message]) -> Generator[Read1 | Peek1, str, None]:
         """Parse as the base class does, but take `ESC [ 1 ; 5 R` as Ctrl+F3.
 
-        Textual takes it as a report of the cursor's position. The app never asks for this report.
+        Textual takes this sequence as a report of the cursor's position. The app never asks for this report.
         """
 
         def report(token: Message) -> None:
@@ -163,7 +161,7 @@ class Keyboard(XTermParser):
     def _parse_keys(self, data: str, *, after_esc: bool) -> Iterator[Message]:
         """Yield keys for characters outside a paste.
 
-        If one read returned exactly `ESC x`, it is Alt+x; otherwise, or if x is Tab, it is Esc, then x.
+        If one read returned exactly `ESC x`, the key is Alt+x. Otherwise, and if x is Tab, the keys are Esc and x.
         """
         if not data:
             return

@@ -31,7 +31,7 @@ from tui_agent.tui.theme.theme import (
 )
 
 PluginThemes: TypeAlias = Callable[[], Sequence[tuple[str, Path]]]
-"""Function that returns pairs of a plugin's name and the path of one of the plugin's theme files."""
+"""Function that returns (plugin name, path) for each theme file of the plugins."""
 MANIFEST: Final = "plugin.toml"
 
 
@@ -57,7 +57,7 @@ _NAMING = (
     "OPENAI_MODEL",
     "TUI_AGENT_AGENT",
 )
-"""Environment variables that set a model, or an agent that may choose its own model."""
+"""Environment variables that set a model, or an agent that can choose its own model."""
 
 
 def has_no_model_or_session(
@@ -116,7 +116,7 @@ def _choices(
 
 
 def may_blink(motion: str, environ: Mapping[str, str]) -> bool:
-    """Return True if anything may blink. Without a setting, nothing blinks in a terminal connected over ssh."""
+    """Return True if blinking is allowed. Without a setting, nothing blinks in a terminal connected over ssh."""
     return motion == "on" or (motion != "off" and not environ.get("SSH_CONNECTION"))
 
 
@@ -170,7 +170,7 @@ def find_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginTheme
 
 
 def named_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThemes = lambda: ()) -> ThemeFile:
-    """Return the theme of this name: the user's, else a bundled one, else a plugin's.
+    """Return the theme of this name; a user's theme comes before a bundled theme, and this before a plugin's theme.
 
     `plugin_themes` is called only if no other theme has the name. Raises ConfigError if there is no such theme or its
     file is not valid.

@@ -92,7 +92,8 @@ _VARIABLES: Final[tuple[tuple[Role, tuple[str, ...]], ...]] = (
 class ThemeFile(NamedTuple):
     """A validated theme. `colors` maps every role to `#rrggbb`; it is empty if the theme uses the terminal's colours.
 
-    `colors_256` replaces some of them in a terminal with 256 colours, where the nearest colour would look wrong.
+    `colors_256` has other colours for some roles. They are used in a terminal with 256 colours, if the nearest of the
+    256 would look wrong.
     """
 
     name: str
@@ -357,7 +358,7 @@ class Palette:
 
 
 class Looks(NamedTuple):
-    """The look of the screen: its styles and symbols, and whether anything may blink."""
+    """The look of the screen: its styles and symbols, and whether blinking is allowed."""
 
     palette: Palette
     symbols: Symbols

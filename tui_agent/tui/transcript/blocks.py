@@ -68,7 +68,7 @@ class Body:
         return self.look.row(*self.prefix(), *runs)
 
     def prefix(self) -> list[Run]:
-        """Return the gutter and the rail, with which each row of the body begins."""
+        """Return the gutter and the rail, which are at the beginning of each row of the body."""
         return self.look.rail(self.rail)
 
     def count_hidden(self, rows: list[Row], hidden: int, unit: str = "line") -> list[Row]:

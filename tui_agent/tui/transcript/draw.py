@@ -179,12 +179,12 @@ def _texts(entry: Entry) -> list[LongText]:
 
 
 def search_text(entry: Entry, read: Reader) -> str:
-    """Return the text of an entry in which `find` searches: all texts that the entry shows if it is unfolded."""
+    """Return the text of an entry for `find`: all texts that the entry shows when it is unfolded."""
     return clean("\n".join(map(read, _texts(entry))))
 
 
 def long_texts(entry: Entry) -> list[BlobText]:
-    """Return the texts of an entry that are stored outside the log; the search loads and searches these as well."""
+    """Return the texts of an entry that are stored outside the log; a search loads these texts as well."""
     return [text for text in _texts(entry) if isinstance(text, BlobText)]
 
 

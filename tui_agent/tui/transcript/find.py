@@ -34,10 +34,10 @@ class Finder:
         self.text = ""
         self.current: Hit | None = None
         self._counts: dict[int, int] = {}
-        """Mapping from an entry's index to the number of matches in the entry.
+        """Maps an entry's index to the number of matches in the entry.
 
-        Matches are first counted in the entry's text. When the search reaches the entry, the matches are
-        counted again in the drawn rows: these may show a text twice or break a match.
+        Matches are first counted in the entry's text. When the search reaches the entry, they are counted again in the
+        drawn rows. The rows can show a text twice, or break a match.
         """
         self._pattern: re.Pattern[str] | None = None
 

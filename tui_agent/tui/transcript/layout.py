@@ -16,7 +16,7 @@ from tui_agent.tui.transcript.rows import Row
 from tui_agent.tui.transcript.style import Look
 
 MAX_DRAWN: Final = 256
-"""Maximum number of slots whose drawn rows are cached."""
+"""Maximum number of slots that keep their drawn rows."""
 
 
 class Layout:
@@ -98,7 +98,8 @@ class Layout:
     def draw_between(self, y: int, end: int) -> bool:
         """Draw every slot with rows between `y` and `end`.
 
-        Return True if a height changed. Then other slots may be between `y` and `end`, so call this method again.
+        Return True if a height changed. Call the method again then, because other slots can be between `y` and `end`
+        now.
         """
         if not self.slots:
             return False
@@ -125,7 +126,7 @@ class Layout:
         return index, y - self.heights.top(index) - self.slots[index].gap
 
     def top(self, index: int) -> int:
-        """Return the row of the layout at which the slot's own rows begin, after the empty row before the slot."""
+        """Return the first row of a slot in the layout; the empty row before the slot does not count."""
         return self.heights.top(index) + self.slots[index].gap
 
     def draw_slot(self, index: int) -> bool:

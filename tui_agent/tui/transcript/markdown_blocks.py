@@ -31,7 +31,7 @@ _PIPE = re.compile(r"(?<!\\)\|")
 
 @dataclass(slots=True)
 class OpenPiece:
-    """The last piece of a Markdown text, which may grow. `blank_before` is True if an empty line comes before it."""
+    """The last piece of a Markdown text, which can still grow. `blank_before`: an empty line comes before the piece."""
 
     kind: Kind
     blank_before: bool
@@ -41,7 +41,7 @@ class OpenPiece:
     """The opening marks of a fence, or the kind of a list item."""
     language: str = ""
     indent: int = 0
-    """The column at which the content of a list item begins, or the indent of a fence."""
+    """The first column of a list item's content, or the indent of a fence."""
     blanks: int = 0
     """Number of empty lines at the end of the piece. They are part of the piece only if another line of it
     follows.
@@ -75,7 +75,7 @@ def open_piece(line: str, blank_before: bool) -> OpenPiece:
 
 
 def continues(piece: OpenPiece, line: str) -> bool:
-    """Return True if a line may belong to the open piece.
+    """Return True if a line can belong to the open piece.
 
     After an empty line, the next line that is not empty decides.
     """
@@ -113,7 +113,7 @@ def closes_fence(piece: OpenPiece, line: str) -> bool:
 
 
 def may_close_fence(piece: OpenPiece, line: str) -> bool:
-    """Return True if an incomplete line may become the closing line of a fence."""
+    """Return True if an incomplete line can become the closing line of a fence."""
     bare = line.strip()
     return bool(bare) and not bare.strip(piece.marker[0])
 

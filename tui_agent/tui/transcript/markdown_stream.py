@@ -238,7 +238,7 @@ class _Fence:
 
 
 class _Table:
-    """A table that is open: its column widths may change until it is closed."""
+    """A table that is still open: its column widths can change until it is closed."""
 
     def __init__(self, align: str, place: Place, look: Look) -> None:
         self._align = align

@@ -37,9 +37,9 @@ from tui_agent.units import format_bytes, format_time_of_day
 WIDE: Final = 90
 MESSAGE_ROWS: Final = 16
 FOLDED_ROWS: Final = 8
-"""Number of rows shown of a folded message; messages of more than `MESSAGE_ROWS` rows are folded."""
+"""A folded message shows this number of rows. Messages with more than `MESSAGE_ROWS` rows are folded."""
 FOLDED_USER_ROWS: Final = 2
-"""Number of rows shown of a message that the user folded."""
+"""A message that the user folded shows this number of rows."""
 _ROW_CHARACTERS: Final = 80
 
 

@@ -117,7 +117,7 @@ def _symbol(level: str, look: Look) -> str:
 
 
 _END_ROLES: Final[dict[TurnEnd, Role]] = {"interrupted": "t3", "model_error": "error", "error": "error"}
-"""Colour roles for the ends of a turn; an end that is not listed has the role `warning`."""
+"""Maps the end of a turn to its colour role. Any other end has the role `warning`."""
 
 
 def turn_rows(entry: TurnEntry, look: Look) -> list[Row]:

@@ -35,9 +35,9 @@ from tui_agent.units import NO_LINES, format_duration, format_elapsed, format_li
 
 QUIET: Final = frozenset({"read", "search", "find", "list", "map", "glob", "grep"})
 QUICK_S: Final = 0.15
-"""Maximum age in seconds of a running read-only call that has no row yet."""
+"""A running read-only call gets a row only after this time, in seconds."""
 COUNTS_AT: Final = 22
-"""Width in cells to which a target is padded if the numbers of changed lines come after it."""
+"""Minimum width of a target, in cells, if numbers of changed lines follow it."""
 TIME_CELLS: Final = 6
 _OUTCOME_LIMIT: Final = 30
 _TALLY: Final = re.compile(r"\d+ [a-z]+(, \d+ [a-z]+)+")
@@ -51,7 +51,7 @@ _TARGET_LEAST: Final = 10
 If the view is too narrow for the target and the outcome, the outcome is cut off.
 """
 _ROOMY: Final = 64
-"""Minimum width of the transcript, in cells, for the row of a subagent to show its iteration."""
+"""Minimum width of the transcript, in cells, to show the iteration in a subagent's row."""
 _COMMAND_LINES: Final = 3
 
 _WORDS: Final[dict[ToolState, str]] = {
@@ -296,7 +296,7 @@ def _first_counts(tally: str) -> str:
 
 
 def _remark(entry: ToolEntry) -> str:
-    """Return the text for the head row of a call whose body has one short text besides diffs; empty for other calls."""
+    """Return the only short text in a call's body besides diffs, for the head row; empty for other calls."""
     others = [block for block in entry.blocks if not isinstance(block, DiffBlock)]
     if len(others) != 1 or len(entry.blocks) < 2 or not isinstance(others[0], TextBlock):
         return ""

@@ -11,7 +11,7 @@ from typing import Final, overload
 from tui_agent.folds.transcript.entries import Entry, UserEntry
 
 LONG: Final = 20_000
-"""Number of entries above which only a window is laid out."""
+"""Maximum number of entries to lay out in full. For a longer transcript, only a window is laid out."""
 REACH: Final = 5_000
 """Number of entries added to a window when the user scrolls near its beginning."""
 

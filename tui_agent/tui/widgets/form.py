@@ -17,10 +17,10 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet, ResultT
 
 
 class Form(ChoiceSheet[ResultT]):
-    """A sheet with lines of a label and a value. Subclasses name the `lines` and draw them with `line_rows`."""
+    """A sheet with lines, each with a label and a value. Subclasses name the `lines` and draw them with `line_rows`."""
 
     label_cells: ClassVar[int] = 12
-    """The column at which the values begin."""
+    """The first column of the values."""
 
     def __init__(self, looks: Callable[[], Looks]) -> None:
         super().__init__(looks)

@@ -27,7 +27,7 @@ _AS_PRINTED: Final = {
     "del": "delete",
     "ins": "insert",
 }
-"""Mapping from a key's name on keyboards to Textual's name, for names that differ."""
+"""Maps a key's name on keyboards to Textual's name, if the names differ."""
 _NAMED: Final = frozenset(key.value for key in Keys if not {"+", "<", "-"} & set(key.value)) | frozenset(
     {"tab", "space", "enter", "backspace"}
 )
@@ -54,7 +54,7 @@ BESIDE: Final[Mapping[Scope, tuple[Scope, ...]]] = {
     "list": ("rows",),
     **dict.fromkeys(("context", "diff", "history", "pane"), ("viewer", "sheet")),
 }
-"""Mapping from a scope (part of the app) to the other scopes whose keys work at the same time."""
+"""Maps a scope (part of the app) to the other scopes that are active at the same time."""
 EVERYWHERE: Final = frozenset({"copy_or_stop", "help", "quit"})
 """The app's actions whose keys work over every screen."""
 TYPING: Final[frozenset[Scope]] = frozenset(
@@ -83,8 +83,10 @@ _SEPARATOR: Final = re.compile(r"(?<=[^+\s]),\s*")
 
 
 class KeySettings(NamedTuple):
-    """The actions with the user's keys, a message for each entry that is not used, and one for each entry that is used
-    but has a key that some terminals cannot send.
+    """The result of applying the user's keys.
+
+    `actions` are all actions with the user's keys. `faults` has a message for each entry that is not used. `rare_keys`
+    has a message for each used entry with a key that some terminals cannot send.
     """
 
     actions: tuple[Action, ...]
@@ -228,10 +230,9 @@ def _describe_clash(first: Action, other: Action, key: str) -> str:
 
 
 def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
-    """Add the default keys to actions whose new keys some terminals cannot send.
+    """Add the default keys to actions with new keys that some terminals cannot send.
 
-    Default keys that are in use by another action are not added. Return a message for each action with a key that some
-    terminals cannot send.
+    A default key is not added if another action uses it. Return a message for each such action.
     """
     messages = []
     for name, keys in list(given.items()):

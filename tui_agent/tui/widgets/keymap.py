@@ -1,4 +1,4 @@
-"""The user's keys by action and scope (part of the app), and mixins with which widgets and screens run actions.
+"""The user's keys by action and scope (part of the app), and mixins that run the action of a key.
 
 Invariant: no screen compares a key with a literal; the keys that a screen shows are the keys that it handles.
 """
@@ -40,10 +40,10 @@ class KeyMap:
         self._by_scope: dict[Scope, dict[str, list[tuple[Action, int]]]] = {}
 
     def find(self, key: str, scopes: Sequence[Scope]) -> list[tuple[Action, int]]:
-        """Return the actions bound to a key in these scopes.
+        """Return (action, choice) for each action that has the key in these scopes.
 
-        The index (from 0) is the number of the action's alternative that the key runs. A letter with Shift also finds
-        the actions of the plain letter, after the actions of the letter with Shift.
+        `choice` is the index (from 0) of the action's alternative that the key runs. A letter with Shift also finds the
+        actions of the plain letter, after the actions of the letter with Shift.
         """
         exact = normalize_key(key)
         names = dict.fromkeys((exact, without_shift(exact)))
@@ -118,9 +118,9 @@ class KeyActions:
         """Return the scopes whose keys work now, the most specific one first."""
 
     def run_key(self, key: str, *scopes: Scope) -> bool:
-        """Run the action of a key in the given scopes, by default in those of `key_scopes` and of the app.
+        """Run the action of a key; return False if the key has no action that is available now.
 
-        Return False if the key has no action that is available now.
+        Without `scopes`, search the scopes of `key_scopes` and the scope of the app.
         """
         for action, choice in self.key_map.find(key, scopes or (*self.key_scopes(), "app")):
             if action.name in self._key_methods and self.run_action_of(action, choice):

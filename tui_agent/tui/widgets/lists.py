@@ -181,9 +181,9 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         self.index = 0
         self.empty_text = ""
         self.can_choose: Callable[[ItemT], bool] = lambda item: True
-        """Function that returns True if an item can be selected. Items that only group or separate others cannot."""
+        """Function that returns True if an item can be selected. Headings and separators cannot be selected."""
         self.key: Callable[[ItemT], object] = lambda item: item
-        """Function that returns a value by which an item is found again after the list was reloaded."""
+        """Function that returns a key for an item. The key finds the item again after the list was reloaded."""
 
     @property
     def chosen(self) -> ItemT | None:
@@ -199,7 +199,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
     ) -> None:
         """Replace the items of the list, and keep the selection.
 
-        The item with the key `held` is selected; if `held` is None, the item that was selected before. If that item is
+        The item with the key `held` is selected; if `held` is None, the selected item stays selected. If the item is
         missing, the row `otherwise` is selected.
         """
         chosen = self.chosen
@@ -250,7 +250,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
             self.post_message(self.Chosen())
 
     def _nearest_selectable(self, index: int, direction: int) -> int:
-        """Return the first selectable row from `index` on in this direction or, without such a row, in the other."""
+        """Return the first selectable row from `index` on; if this direction has none, search the other direction."""
         for offset in (direction, -direction):
             number = index
             while 0 <= number < len(self.items):

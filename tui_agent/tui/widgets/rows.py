@@ -178,7 +178,10 @@ def list_pen(looks: Looks, chosen: bool = False) -> Pen:
 
 
 class Column(NamedTuple):
-    """A column at the right edge of a list: its name, its width, and the minimum width of a list that shows it, in cells."""
+    """A column at the right edge of a list.
+
+    The list shows the column if the list is at least `from_width` cells wide. `width` is in cells.
+    """
 
     name: str
     width: int
@@ -188,7 +191,7 @@ class Column(NamedTuple):
 def right_columns(
     columns: Sequence[Column], values: Sequence[str | Sequence[Part]], width: int, style: Style
 ) -> list[Part]:
-    """Return one value for each column, right-aligned, without the columns for which a list of `width` has no room."""
+    """Return one value for each column, right-aligned; leave out the columns that need a wider list."""
     parts: list[Part] = []
     for column, value in zip(columns, values, strict=True):
         if width >= column.from_width:

@@ -79,7 +79,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     """True if the sheet ignores keys for the first `GRACE_PERIOD_S` seconds."""
     body_ground: ClassVar[Role] = "s3"
     tight_below: ClassVar[int] = 0
-    """Height of the screen, in rows, below which the sheet is `tight`."""
+    """On a screen with fewer rows than this, the sheet is `tight`."""
 
     def __init__(self, looks: Callable[[], Looks]) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         self._opened_at = math.inf
         self._grace_s = GRACE_PERIOD_S
         self.typed_ahead: TypedAhead | None = None
-        """Object that gets the keys that the sheet ignores: they may belong to a message in the prompt.
+        """Object that gets the keys that the sheet ignores, because they can belong to a message in the prompt.
 
         None if the user does not seem to be writing a message.
         """
@@ -189,7 +189,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
     @property
     def tight(self) -> bool:
-        """True if the sheet leaves out its empty rows and may use all but two rows of the screen."""
+        """True if the sheet leaves out its empty rows and can use all but two rows of the screen."""
         return self.app.size.height < self.tight_below
 
     @property
@@ -245,7 +245,7 @@ class Sheet(SheetFrame[ResultT]):
 
     key_methods = {"sheet_page": "scroll_page"}
     opened_by = ""
-    """The action whose key opened this sheet and also closes it, or "" if there is none."""
+    """The action whose key opened this sheet; the key also closes the sheet. Empty if there is none."""
     follows: frozenset[ViewName] = frozenset()
     """The views of the session that the sheet shows. If one of them changes, `follow` is called."""
 
@@ -378,7 +378,7 @@ class Sheet(SheetFrame[ResultT]):
 
 
 class ChoiceSheet(Sheet[ResultT]):
-    """A sheet with rows, one of which is selected by keys or a click. Subclasses define `count` and `use`."""
+    """A sheet with rows; the user selects a row by a key or a click. Subclasses define `count` and `use`."""
 
     chosen = 0
 

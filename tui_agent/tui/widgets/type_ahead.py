@@ -1,7 +1,7 @@
 """Handling of keys that the user typed for the prompt when a question appeared.
 
 Invariant: keys typed for the prompt never answer the question, and the typed text is not lost. If the prompt is empty,
-a single key is dropped, because the user may have meant it as an answer.
+a single key is dropped, because it can be meant as an answer.
 """
 
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from typing import Final
 from textual import events
 
 RECENT_S: Final = 2.0
-"""Seconds after a typed key in which the user counts as still writing when a question appears."""
+"""Time after a typed key in which the user still counts as writing when a question appears, in seconds."""
 WRITING_PAUSE_S: Final = 0.8
-"""Seconds after the last key during which a question ignores keys, if the user is writing."""
+"""Time after the last key in which a question ignores keys if the user is writing, in seconds."""
 _EDITING: Final = frozenset({"backspace", "enter", "tab", "shift+enter", "alt+enter", "ctrl+j"})
 
 

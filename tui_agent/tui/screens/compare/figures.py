@@ -14,15 +14,14 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import format_average, format_cost, format_duration, format_number, format_tokens
 
 MIN_RATIO, MIN_WHOLE_RATIO = 1.1, 10.0
-"""Minimum ratio of two figures that is shown, and minimum ratio that is shown without a decimal."""
+"""A ratio of two figures is shown from the first value on, and without a decimal from the second value on."""
 
 
 class Cell(NamedTuple):
     """The figure of one of the two compared sessions.
 
-    The figure's bar has a length proportional to `amount`. `note` says how the figure differs from that of the other
-    session.
-    `added` and `removed` are numbers of lines.
+    The figure's bar has a length proportional to `amount`. `note` says how the figure differs from the figure of the
+    other session. `added` and `removed` are numbers of lines.
     """
 
     text: str

@@ -32,14 +32,15 @@ from tui_agent.units import format_line_changes
 
 MARGIN = 2
 TINY = 30
-"""Width in cells below which there is no room for labels."""
+"""If the screen is narrower than this, in cells, there is no room for labels."""
 
 
 class Columns(NamedTuple):
-    """The columns of the comparison: the first columns of the labels and of both sessions' figures, in cells.
+    """The columns of the comparison, in cells.
 
-    If there is room for only one session, `left` is its column. If two texts are next to each other, `beside` is the
-    first column of the right text; otherwise it is 0.
+    `labels`, `left` and `right` are the first columns of the labels and of the sessions' figures. If there is room for
+    only one session, `left` is its column. If two texts are next to each other, `beside` is the first column of the
+    right text; otherwise it is 0.
     """
 
     width: int
@@ -89,7 +90,7 @@ def join_pieces(width: int, pieces: Iterable[Piece], fill: Style, ellipsis: str)
 
 
 SIDE_ROLES: Final[tuple[Role, Role]] = ("accent", "number")
-"""The colour roles of the left and the right session. Names and columns distinguish them without colour as well."""
+"""The colour roles of the left and the right session. Without colours, names and columns still tell them apart."""
 FIGURE_CELLS: Final = 13
 """Width in cells of a figure that is followed by a bar."""
 NOTE_CELLS: Final = 14
@@ -215,7 +216,7 @@ class CompareHead(LinePane):
         return "this branch" if side == self.chosen else ""
 
     def _model_parts(self, side: Side) -> list[Part]:
-        """Return the model and effort, emphasised if the fork changed either, and the policy."""
+        """Return the model, effort and policy; emphasise model and effort if the fork changed one of them."""
         rich = self.looks.palette.style
         model, comma, rest = describe_model(side).partition(",")
         is_changed = "model" in side.changed or "reasoning_effort" in side.changed

@@ -26,7 +26,7 @@ _SCORE_FROM = 60
 """Minimum width of the list, in cells, for a bar next to the score."""
 _PREVIEW_LINES: Final = 40
 _LINES_OF_SYMBOL: Final = 4
-"""Number of lines of a symbol, after its first line, that the preview of a file shows."""
+"""The preview of a file shows this number of lines after the first line of each symbol."""
 
 
 def column_names(width: int, looks: Looks) -> Strip:
@@ -84,7 +84,7 @@ def _highlight(text: str, line: Pen) -> list[Part]:
 
 
 PINNED = "pinned"
-"""The reason that the ranking gives for pinned files."""
+"""The ranking's reason for pinned files."""
 MEANINGS: Final = {
     "named": "the question names it",
     "words": "it contains words of your question",
@@ -102,7 +102,7 @@ MEANINGS: Final = {
     "settings": "settings are ranked below code",
     "hidden": "you hid it; press the same key to show it again",
 }
-"""Mapping from a reason that the ranking gives for a file to an explanation of the reason."""
+"""Maps a reason of the ranking to its explanation for the user."""
 
 
 def draw_file_facts(facts: Facts, file: MapFile, choice: RepoMapOptions) -> None:
@@ -147,8 +147,8 @@ def draw_code(facts: Facts, line: MapLine, text: str | None, fault: str, *, most
 def code_preview(line: MapLine, text: str) -> str:
     """Return the code of the row as a diff without changes.
 
-    For a symbol, return its lines. For a file, return the first lines of each listed symbol, or of the file if no
-    symbol is listed.
+    For a symbol, return its lines. For a file, return the first lines of each listed symbol. If no symbol is listed,
+    return the first lines of the file.
     """
     lines = text.split("\n")
     last = len(lines) - (not lines[-1])

@@ -91,9 +91,9 @@ class MapPage(SearchPage[MapLine | None]):
         The screen requests the map again when the index is complete.
         """
         self._texts: dict[str, tuple[str | None, str]] = {}
-        """Mapping from a file's path to its text, or to None and the reason why the file has no text.
+        """Maps a file's path to its text, or to None and the reason why the text cannot be shown.
 
-        It contains the files read for the preview since the newest answer.
+        A new answer clears these texts.
         """
         self._settings = settings = context.state.settings
         self.choice = RepoMapOptions() if settings is None else settings.map_options

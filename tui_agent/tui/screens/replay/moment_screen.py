@@ -1,7 +1,7 @@
 """The panes of a replay: chat, todo, trace, context and cost as they were at any event, above a timeline.
 
-Invariant: runs no model or tool and writes nothing. After a key press, the number of events applied is limited, however
-long the log.
+Invariant: runs no model or tool and writes nothing. A key press applies only a limited number of events, even in a very
+long log.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class ReplayHeader(Header):
 
     total_cost: float | None = None
     is_live: bool = False
-    """True if the newest event of a log that may grow is shown."""
+    """True if the newest event of a log is shown, and the log can still grow."""
     broken_part: str = ""
     """Name of the first part of the screen that could not be drawn; empty if there is none."""
 
@@ -111,8 +111,8 @@ class ReplayFaults:
 class ReplayChat(WorkerErrorReporter, TranscriptWidget):
     """The transcript at any moment of a replay.
 
-    `read` returns the full content of a text that is stored outside the log. If an entry is the same in the new moment,
-    it is not drawn again.
+    `read` returns the full content of a text that is stored outside the log. An entry that is the same in the new
+    moment is not drawn again.
     """
 
     can_focus = False

@@ -1,6 +1,5 @@
-"""The playhead of a replay or a comparison: a place on a timeline.
+"""The playhead, a place on the timeline of a replay or a comparison, and the screen with keys that move the playhead.
 
-Also the screen on which keys and time move the playhead.
 Invariant: a playhead never reads the clock; the caller passes the elapsed time.
 """
 

@@ -1,6 +1,6 @@
 """The replay screen with the keys that move through the session, and the search for an event.
 
-Invariant: after a key press, the number of events applied is limited, however long the log.
+Invariant: a key press applies only a limited number of events, even in a very long log.
 """
 
 import asyncio

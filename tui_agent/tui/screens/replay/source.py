@@ -25,12 +25,12 @@ class ReplaySource(Protocol):
         ...
 
     async def read_text(self, text: LongText) -> str:
-        """Return the full content of a text, which may be stored outside the log."""
+        """Return the full content of a text, even if it is stored outside the log."""
         ...
 
 
 class LiveSource(ReplaySource, Protocol):
-    """A session that the replay screen reads while another process may write it."""
+    """A session that another process can write while the replay screen reads it."""
 
     async def read_new(self, after: int) -> Sequence[Record]:
         """Return the events after sequence number `after` that are new since the last call."""

@@ -1,4 +1,4 @@
-"""The details of one session, on the right of the list of sessions.
+"""The details of the selected session, on the right side of the session list.
 
 Invariant: the details are drawn at once from the list's row, and completed when the output of `sessions preview`
 arrives. Unknown values are left out.
@@ -96,7 +96,7 @@ class SessionDetail:
         self._words = words
         self._now = now
         self._seen = ""
-        """All text drawn so far, to find out which words of the search it contains."""
+        """All text drawn so far, to check which words of the search appear in it."""
 
     def draw(self, session: Row, hit: Hit | None, preview: Preview | None) -> None:
         """Add all rows; without a preview, only the rows with facts from the list of sessions."""

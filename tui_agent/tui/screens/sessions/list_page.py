@@ -31,9 +31,9 @@ from tui_agent.tui.widgets.facts import Facts
 from tui_agent.units import format_bytes, format_cost
 
 PAUSE_S = 0.15
-"""Seconds after the last key until a request is sent."""
+"""Pause in typing before a request is sent, in seconds."""
 SLOW_S = 1.5
-"""Seconds after which the user sees the reason for a slow answer."""
+"""Time to wait for an answer before the user sees the reason for the delay, in seconds."""
 EXIT_NOTHING_FOUND = 1
 """Exit status of `tui-agent sessions search` if there is no match."""
 MIN_SEARCH_CHARS = 2
@@ -64,9 +64,9 @@ class SessionsPage(SearchPage[Line]):
         self._status = "Reading the sessions …"
         """Text that is shown in the list if there are no sessions, or if they are not loaded yet."""
         self._previews: dict[str, tuple[float, Preview]] = {}
-        """Mapping from session id to a pair: the time of the session's last change, and the preview.
+        """Maps a session's id to (time, preview).
 
-        Both are as of the moment when the preview was read.
+        The time is that of the session's last change when the preview was read.
         """
         self._count = 0
 
@@ -78,7 +78,7 @@ class SessionsPage(SearchPage[Line]):
 
     @property
     def text(self) -> str:
-        """The text to search for, even while the field is used to type the new name of a session."""
+        """The text to search for; it does not change while the field is used to rename a session."""
         return self.search_field.text.strip()
 
     @property

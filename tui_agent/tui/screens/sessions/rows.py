@@ -98,7 +98,10 @@ def parse_hits(output: str) -> dict[str, Hit]:
 
 
 def filter_rows(rows: Iterable[Row], text: str, hits: Mapping[str, Hit], workspace: str = "") -> list[Row]:
-    """Return the sessions of `workspace` (if set) whose name contains every word of `text`, or which are in `hits`."""
+    """Return the sessions in `hits`, and all sessions with a name that contains every word of `text`.
+
+    If `workspace` is set, return only sessions of this workspace.
+    """
     words = text.casefold().split()
     return [
         row
@@ -169,7 +172,7 @@ def days(now: float) -> tuple[tuple[str, float], ...]:
 
 
 _OUTCOMES: Final = {"waiting": "waiting for you", "": "nothing has run yet"}
-"""Mapping from a session's outcome to words that explain it, for outcomes that need an explanation."""
+"""Maps a session's outcome to an explanation, if the outcome needs one."""
 
 
 def state_of(row: Row, symbols: Symbols) -> tuple[str, Role, str]:

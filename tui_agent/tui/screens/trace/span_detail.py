@@ -32,7 +32,7 @@ def plain_text(span: Span, context: AppContext) -> str:
 
 
 def draw_span(facts: Facts, span: Span, view: TraceView, context: AppContext) -> None:
-    """Add the name, the facts, the end of the output and a link to the events of a span."""
+    """Add the name and the facts of a span, the end of its output, and a link to its events."""
     width = facts.width
     symbol, role = state_symbol(span, facts.looks.symbols)
     outcome = clean(span.outcome).replace("\n", " ") or SPAN_STATE_LABELS[span.state]

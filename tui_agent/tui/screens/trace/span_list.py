@@ -1,4 +1,4 @@
-"""The rows of the trace screen: spans in columns, with a bar for each span that is proportional to its duration.
+"""The rows of the trace screen: spans in columns, each with a bar that is proportional to the span's duration.
 
 Invariant: a row is drawn only when it becomes visible; the rows have the order of the view; a filter only hides rows.
 """
@@ -230,7 +230,7 @@ class SpanList(ChoiceList[int]):
     def scale(self) -> tuple[float, float]:
         """Return the start and end time of the selected span's turn, in seconds since the epoch.
 
-        A span between two turns, such as a compaction, uses the scale of the turn before it.
+        For a span between two turns, such as a compaction, return the times of the turn before the span.
         """
         span = self.chosen_span
         if span is None:
@@ -272,7 +272,7 @@ class SpanList(ChoiceList[int]):
             self.select(self.items.index(index), reveal=False)
 
     def on_click(self, event: events.Click) -> None:
-        """Fold or unfold the span whose fold mark was clicked; pass other clicks to the list."""
+        """Fold or unfold the span with the clicked fold mark; pass other clicks to the list."""
         name, _, index = intent_of(event.style).partition(" ")
         if name == "fold":
             event.stop()

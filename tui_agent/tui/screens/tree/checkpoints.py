@@ -35,7 +35,7 @@ _AUTHORS: Final[dict[str, str]] = {
     "human": "you, between the agent's changes",
 }
 _SHORT_AUTHORS: Final[dict[str, str]] = {"human": "you"}
-"""Mapping from an author's name in the log to the name in the list, for names that differ."""
+"""Maps an author's name in the log to the name in the list, if the names differ."""
 EMPTY = "No checkpoints yet. The first one is made before the first change to a file."
 
 
@@ -69,7 +69,7 @@ class CheckpointsScreen(Page[Checkpoint]):
         self.set_interval(FOLLOW_S, self.follow)
 
     def follow(self) -> None:
-        """Load the checkpoints again if there may be a new checkpoint."""
+        """Load the checkpoints again after an event that can add a checkpoint."""
         views = self.context.views
         newest = max(views.files.view().last_seq, views.restore_seq)
         if self.is_changed(newest, views.branches.view().moves, self.context.is_running):

@@ -39,12 +39,12 @@ async def fork_point_here(context: AppContext, seq: int) -> ForkPoint | None:
 
 
 def fork(context: AppContext, point: ForkPoint, say: Say) -> None:
-    """Ask in which folder a fork works, create the fork, and open it."""
+    """Ask for the folder of a fork, create the fork, and open it."""
     context.worker(_fork(context, point, say, is_what_if=False), "fork")
 
 
 def what_if(context: AppContext, point: ForkPoint, say: Say) -> None:
-    """Ask for a change and the folder of a fork, create and open the fork, and let the agent continue in it."""
+    """Ask for a change and a folder, create and open the fork, and let the agent continue in it."""
     context.worker(_fork(context, point, say, is_what_if=True), "what if")
 
 

@@ -175,7 +175,7 @@ def _branch_parts(branch: Branch, room: int, line: Pen, symbols: Symbols) -> lis
 
 
 def draw_node(facts: Facts, node: Node, parent: Node | None) -> None:
-    """Add the details of a row of the tree. `parent` is the message after which the row's branch begins."""
+    """Add the details of a row of the tree. The branch of the row begins after the message `parent`."""
     result = node.result
     facts.gap()
     name = (result.text or node.title) if node.is_message else node.branch.name
@@ -236,7 +236,7 @@ def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
 
 
 def parent_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """Return the newest message before the event at which the branch of a row leaves its parent branch."""
+    """Return the last message of the parent branch before the row's branch begins; None for a message."""
     at_seq, depth = node.branch.at_seq, node.branch.depth
     if at_seq is None or node.is_message:
         return None
