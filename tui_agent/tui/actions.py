@@ -56,7 +56,7 @@ class Action(NamedTuple):
     rank: int = 0
     ground: bool = False
     footer_when: When | None = None
-    """The footer shows the action only in this state of the app. If None, it shows the action in every state."""
+    """The footer shows the action only in this state of the app; None means in every state."""
     choices: int = 1
     """The number of alternatives that the keys choose between.
 
@@ -201,8 +201,8 @@ _COMMANDS: Final[tuple[Action, ...]] = (
 )  # fmt: skip
 """The slash commands that the app lists, in the order of its menu.
 
-The most used commands come first. Choosing one of the first commands by mistake does little harm: the user can undo its
-changes, and it does not loosen the policy.
+The most used commands come first. The first commands do little harm if chosen by mistake: the user can undo their
+changes, and they do not loosen the policy.
 """
 
 _FURTHER: Final[tuple[Action, ...]] = (

@@ -245,7 +245,7 @@ def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
 def _keep_theme(context: AppContext, name: str, why: str = "") -> None:
     """Save the theme for later starts, and show a notice. The notice has `why` after the theme's name.
 
-    If the next start will use another theme, the notice says so. For example, an environment variable can set one.
+    If the next start will use another theme, e.g. from an environment variable, the notice says so.
     """
     context.choices.remember(theme=name)
     note = context.config.note_on_choice("theme", name) if context.config is not None else ""

@@ -89,7 +89,7 @@ def show_tools(context: AppContext, argument: str) -> None:
 
 
 def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
-    """Return (name, plugin) of everything of one kind, e.g. `tool`, that the loaded plugins provide."""
+    """Return (name, plugin) for each thing of one kind, e.g. `tool`, that the loaded plugins provide."""
     return [
         (offer.removeprefix(f"{kind}:"), plugin.plugin)
         for plugin in context.views.plugins.values()

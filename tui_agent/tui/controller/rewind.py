@@ -1,4 +1,4 @@
-"""Undo, redo and revert, with the questions that they ask the user.
+"""Undo, redo and revert, and the questions to the user that belong to them.
 
 The user chooses a message, then the conversation, the files or both, and then which of the kept files to restore.
 

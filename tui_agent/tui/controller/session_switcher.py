@@ -251,8 +251,8 @@ class SessionSwitcher:
     def same_settings(self) -> SessionOptions:
         """Return options for a new session in the open session's folder, with its agent and, if usable, its model.
 
-        The new session does not inherit the policy: this can be the policy of an approved plan or of another project.
-        The new session starts with the policy that the user chose.
+        The policy is not copied, because it can belong to an approved plan or to another project. The new session
+        starts with the policy that the user chose.
         """
         options = replace(
             self._host.app.options,

@@ -29,7 +29,7 @@ _NARROW_REACH: Final = 38
 _WIDE_TYPED_ROW: Final = 34
 _WIDE_ANSWERS: Final = 60
 _LOW: Final = 22
-"""On a screen with fewer rows, the risk of a request gets one row less."""
+"""On a screen with fewer rows than this, the risk of a request gets one row less."""
 
 
 def plan_command(

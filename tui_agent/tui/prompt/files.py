@@ -24,7 +24,7 @@ from tui_agent.config.git_query import list_own_files
 
 MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30
-"""If a search has fewer matches, it adds paths that only contain the letters of the query in order."""
+"""If a search has fewer matches than this, it adds paths that only contain the letters of the query in order."""
 ENOUGH_MATCHES: Final = 200
 """Each search (by names, by paths and so on) stops after this number of matches."""
 MAX_QUERY_LENGTH: Final = 64

@@ -26,7 +26,7 @@ EMPTY: Final = "Nothing yet: all messages are in the context."
 
 
 def read_compacted(records: Sequence[Record]) -> CompactedView:
-    """Return the messages of the current branch: shortened, summarised, and still in the context."""
+    """Return the messages of the current branch: shortened or summarised messages, and messages in the context."""
     messages, tokens, calls, turns = ModelMessages(), CountedTokens(), CallNames(), TurnNumbers()
     for record in current_branch(records):
         if isinstance(record, Envelope):

@@ -170,10 +170,10 @@ def find_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginTheme
 
 
 def named_theme(name: str, environ: Mapping[str, str], plugin_themes: PluginThemes = lambda: ()) -> ThemeFile:
-    """Return the theme of this name; a user's theme comes before a bundled theme, and this before a plugin's theme.
+    """Return the theme of this name.
 
-    `plugin_themes` is called only if no other theme has the name. Raises ConfigError if there is no such theme or its
-    file is not valid.
+    A user's theme is preferred to a bundled theme, and a bundled theme to a plugin's theme. So `plugin_themes` is
+    called only if no other theme has the name. Raises ConfigError if there is no such theme or its file is not valid.
     """
     paths = (folder / f"{name}.toml" for folder in reversed(theme_folders(environ)))
     # os.path returns False for a folder that may not be read.

@@ -23,7 +23,7 @@ from tui_agent.tui.transcript.style import Look
 
 TAB: Final = 8
 LINE_LIMIT: Final = 4_000
-"""Maximum number of characters that are drawn of a line; a note counts the hidden characters."""
+"""Maximum number of characters that are drawn per line; a note counts the hidden characters."""
 
 _SGR = re.compile(r"(?:\x1b\[|\x9b)([0-9;:]{0,64})m")
 _LINK = re.compile(

@@ -296,7 +296,7 @@ def _first_counts(tally: str) -> str:
 
 
 def _remark(entry: ToolEntry) -> str:
-    """Return the only short text in a call's body besides diffs, for the head row; empty for other calls."""
+    """Return a call's short text for the head row, if its body has only this text and diffs; otherwise empty."""
     others = [block for block in entry.blocks if not isinstance(block, DiffBlock)]
     if len(others) != 1 or len(entry.blocks) < 2 or not isinstance(others[0], TextBlock):
         return ""

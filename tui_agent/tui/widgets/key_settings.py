@@ -232,7 +232,7 @@ def _describe_clash(first: Action, other: Action, key: str) -> str:
 def _add_defaults_of_rare_keys(given: dict[str, tuple[str, ...]]) -> list[str]:
     """Add the default keys to actions with new keys that some terminals cannot send.
 
-    A default key is not added if another action uses it. Return a message for each such action.
+    A default key is not added if another action uses it. Return a message for each action with such a new key.
     """
     messages = []
     for name, keys in list(given.items()):
