@@ -43,7 +43,7 @@ def require_own_folder(work_dir: str) -> None:
     """Raise `ConfigError` if the working directory is a folder of the system, because a workspace cannot replace it."""
     if work_dir == "/" or any(Path(work_dir).is_relative_to(place) for place in OWN_PLACES):
         raise ConfigError(
-            f"The working directory {work_dir} of a task cannot be shown in a sandbox.",
+            f"The sandbox cannot use {work_dir} as the working directory of a task.",
             hint="Use --environment docker, which builds the task's image.",
         )
 

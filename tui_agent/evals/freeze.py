@@ -300,7 +300,7 @@ def _stop_reason(turn: Turn) -> str:
         return "its message has a picture"
     if message.to_agent:
         return "you sent its message to a named agent"
-    return "its command runs shell commands first" if message.shell else ""
+    return "its slash command runs shell commands" if message.shell else ""
 
 
 def _last_passed_tests(payloads: Sequence[Payload]) -> str:

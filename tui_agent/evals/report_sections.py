@@ -57,7 +57,7 @@ def _pass_rates(report: Report) -> Section:
     spoiled = sum(group.provider_failures for group in report.groups if not group.category)
     if spoiled:
         sentences.append(
-            f"The provider failed in {format_count(spoiled, 'cell')}; no rate, figure or comparison counts them."
+            f"Not counted in any rate, figure or comparison: {format_count(spoiled, 'cell')} in which the provider failed."
         )
     if report.has_repetitions:
         sentences.append(
@@ -130,12 +130,12 @@ def _baseline(report: Report) -> Iterator[Section]:
     changes = [("regression", change) for change in result.regressions]
     changes += [("fixed", change) for change in result.fixed]
     sentences = [
-        f"Passed in the baseline and not now: {format_count(len(result.regressions), 'case')}. "
-        f"Failed in the baseline and passed now: {format_count(len(result.fixed), 'case')}."
+        f"Passed in the baseline, but not in this run: {format_count(len(result.regressions), 'case')}. "
+        f"Failed in the baseline, but passed in this run: {format_count(len(result.fixed), 'case')}."
     ]
     if result.not_compared:
         names = list_first(result.not_compared, MAX_NAMES)
-        sentences.append(f"Not compared, because this run has no counted cell of these cases: {names}.")
+        sentences.append(f"Not compared, because no cell of these cases counts in this run: {names}.")
     rows = [(change.case, change.arm, change.before, change.now, kind) for kind, change in changes]
     yield Section("Baseline", tuple(sentences), ("case", "arm", "baseline", "now", ""), tuple(rows))
     yield _differences(result.comparisons, "Difference from the baseline")

@@ -128,7 +128,7 @@ def _read_manifest(members: Members, archive: Path) -> Manifest:
         if path not in (EVENTS_FILE, BUNDLE) and not _BLOB.fullmatch(path):
             raise _invalid_archive(archive, f"a session has no file {path!r}")
     if len(paths) != len(set(paths)) or EVENTS_FILE not in paths or not is_session_id(manifest.session):
-        raise _invalid_archive(archive, "its manifest is not that of a session")
+        raise _invalid_archive(archive, "its manifest does not describe a session")
     return manifest
 
 

@@ -35,7 +35,8 @@ def test_a_case_that_passed_in_the_baseline_and_fails_now_exits_with_1(report: C
             1,
             [
                 "Baseline",
-                "Passed in the baseline and not now: 1 case. Failed in the baseline and passed now: 0 cases.",
+                "Passed in the baseline, but not in this run: 1 case. "
+                "Failed in the baseline, but passed in this run: 0 cases.",
                 "case    arm  baseline  now",
                 "case-1  a    1/1       0/1  regression",
             ],
