@@ -212,7 +212,9 @@ class LanguageServerTool(api.BaseTool):
             by_file = edits_by_file(answer, env.root)
             left = sorted({path_of(place["uri"], env.root) for place in references or ()} - by_file.keys())
             if left:
-                raise api.ToolError(f"The language server would leave the old name in {', '.join(left[:5])}.")
+                raise api.ToolError(
+                    f"The language server would not rename the symbol in {', '.join(left[:5])}."
+                )
             contents = {path: await env.read(path) for path in by_file}
             return tuple(apply_edits(contents[path], edits) for path, edits in by_file.items())
 
