@@ -48,7 +48,7 @@ The fragments are sent after the history. Everything before them then stays cach
 fragments are dropped first.
 """
 SHORTEN_FRACTION = 0.25
-"""The history is shortened in steps of this size, as a fraction of the tokens available for a request.
+"""The history is shortened in portions of this size, as a fraction of the tokens available for a request.
 
 With smaller steps, nearly every request would start differently, and the provider could cache nothing.
 """

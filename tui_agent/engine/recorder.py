@@ -26,7 +26,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.messages import Message
 
 SENDING_STEPS = 4
-"""Number of event loop steps that followers need to send new events to their clients."""
+"""Number of rounds of the event loop that followers need to send new events to their clients."""
 EventListener = Callable[[Envelope], None]
 LoadEarlierFold = Callable[[Sequence[Stretch]], tuple[Snapshot, int] | None]
 """Function that loads the folds of the first part of a branch from the cache.
