@@ -50,7 +50,7 @@ fragments are dropped first.
 SHORTEN_FRACTION = 0.25
 """The history is shortened in portions of this size, as a fraction of the tokens available for a request.
 
-With smaller steps, nearly every request would start differently, and the provider could cache nothing.
+With smaller portions, nearly every request would start differently, and the provider could cache nothing.
 """
 CUT_FRACTION = 0.10
 """Extra cut when user messages do not fit, as a fraction of the tokens available for a request.
