@@ -44,8 +44,8 @@ class Action(NamedTuple):
     aliases: tuple[str, ...] = ()
     """Other words that run the same action when typed, such as `/exit`.
 
-    An alias may contain an argument: the alias `/plan plan` of the action `/policy` makes `/plan` short for
-    `/policy plan`.
+    An alias can contain an argument: the alias `/plan plan` of the action `/policy` makes `/plan` short for `/policy
+    plan`.
     """
     synonyms: str = ""
     """More words that find the action in F1 and the palette."""
@@ -114,7 +114,7 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True if the key closes something. If the footer is too narrow, such a key is left out last."""
+        """True if the key closes something. Such keys are the last to be left out of a narrow footer."""
         return self.action in WAYS_OUT
 
 

@@ -49,7 +49,7 @@ Spawn = Callable[[SessionOptions], "AppSession"]
 
 NOTICE_S = 8.0
 BACKGROUND_S = 2.0
-"""Maximum seconds to wait for the terminal's background colour. A later report does not change the theme."""
+"""Maximum time to wait for the terminal's background colour, in seconds. A later report does not change the theme."""
 KEY_S = 0.04
 """Time after a key press in which changes are painted at once, in seconds."""
 BURST_S = 0.01

@@ -20,7 +20,7 @@ from tui_agent.protocol.unicode_text import limit_combining_marks, reveal_invisi
 
 TAB: Final = 4
 _MAX_CACHED: Final = 200
-"""Maximum length in characters of a cached text; longer texts are not drawn repeatedly."""
+"""Maximum length of a cached text, in characters; longer texts are not drawn repeatedly."""
 
 _PLAIN = re.compile(r"[\n\x20-\x7e]*+")
 _STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]{0,4096}+(?:\x07|\x1b\\|\x9c)"

@@ -50,7 +50,7 @@ def show_status(context: AppContext, argument: str) -> None:
 
 
 def _status_pairs(context: AppContext, hidden_files: str) -> list[tuple[str, str]]:
-    """Return the rows of /status as (name, value); a value may be empty."""
+    """Return the rows of /status as (name, value); a value can be empty."""
     state, settings, config = context.state, context.state.settings, context.config
     status = status_of(state, context.views.trace.view())
     branch, fork = context.app.header.branch, ", a fork" if state.is_fork else ""

@@ -2,8 +2,8 @@
 
 "Folding" means applying the events of the log, one after the other, to the views.
 
-Invariant: the views of the whole session replace the shown views only after they contain the newest event; until then,
-no pane is updated from them.
+Invariant: the views of the whole session replace the shown views once they contain the newest event. Until then, no
+pane shows the views of the whole session.
 """
 
 import asyncio

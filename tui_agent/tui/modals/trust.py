@@ -27,7 +27,7 @@ MAX_SHOWN_CHARACTERS: Final = 200_000
 _MARK_WIDTH: Final = 9
 _ANSWER_WIDTH: Final = 27
 _LEAST_EFFECT_WIDTH: Final = 28
-"""Minimum cells for an effect next to its file's name; if there is less room, the effect is shown below the name."""
+"""Minimum width for an effect next to its file's name, in cells. With less room, the effect is below the name."""
 _STATES: Final[Mapping[str, str]] = {
     "open": "not used yet",
     "without": "not used, as you decided",

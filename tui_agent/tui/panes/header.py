@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 MIN_TITLE_WIDTH: Final = 12
-"""Number of cells that the folder must leave for the title; on a wide screen, twice as many."""
+"""Minimum room for the title, in cells. The folder must leave this room; on a wide screen, twice as much."""
 MIN_PART_WIDTH: Final = 6
-"""Minimum number of cells of a shortened title or branch; with fewer cells, the text is left out."""
+"""Minimum width of a shortened title or branch, in cells. With less room, the text is left out."""
 
 
 class Header(LinePane):
@@ -91,7 +91,8 @@ class Header(LinePane):
     def _location(self, room: int, title_room: int) -> list[Part]:
         """Return the folder, the git branch and `fork`, as far as they fit into `room` cells beside the title.
 
-        A fork has the same title as its parent, so on a small screen its folder and branch may replace the title.
+        A fork has the same title as its parent. So the fork's folder and branch can replace the title on a small
+        screen.
         """
         pen, state = self.pen, self.state
         if state is None or not state.workspace:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PanePlaces: TypeAlias = Mapping[str, "PanePlace"]
 """Maps a pane's name to its place (plugin and folder)."""
 PERIOD_S: Final = 0.2
-"""Seconds between two requests to the child process."""
+"""Time between two requests to the child process, in seconds."""
 KIND: Final = "pane:"
 """Prefix of the entries for panes in a plugin's list of contributions, e.g. `pane:test_runs`."""
 

@@ -14,7 +14,7 @@ from tui_agent.tui.prompt.files import PathIndex, Symbol, name_of
 MAX_FILES_BEFORE_SYMBOLS = 5
 """Maximum number of files listed before the symbols.
 
-These are files whose names contain the query. If there are none, one file with a weaker match is listed.
+The names of these files contain the query. If there are no such files, one file with a weaker match is listed.
 """
 MAX_FOUND: Final = 50
 """Maximum number of files, folders and symbols in the menu."""

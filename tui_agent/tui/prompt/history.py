@@ -13,7 +13,7 @@ MAX_MESSAGE_LENGTH = 8_000
 
 
 class History:
-    """The user's earlier messages, oldest first. While the user browses these, the unsent text is kept."""
+    """The user's earlier messages, oldest first. While the user browses the messages, the unsent text is kept."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path

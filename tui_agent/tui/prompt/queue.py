@@ -24,7 +24,7 @@ class QueueRows(LinePane):
     can_send: bool = True
     """True if the user can send the first message before the work named by `after` has ended."""
     is_prompt_empty: bool = True
-    """True if the prompt contains no text. Only then do the keys that the rows show act on the queue."""
+    """True if the prompt contains no text. Otherwise the keys that the rows show do not act on the queue."""
     _is_taken: bool = False
 
     @property
@@ -33,7 +33,7 @@ class QueueRows(LinePane):
         return min(len(self.texts), MAX_ROWS)
 
     def set_texts(self, texts: Sequence[str], *, after: str, can_send: bool = True) -> None:
-        """Show these messages; `after` names the work that must end before they are sent, empty if there is none."""
+        """Show these messages; `after` names the work that must end before they are sent, or is empty."""
         if (tuple(texts), after, can_send) == (self.texts, self.after, self.can_send):
             return
         self.texts, self.after, self.can_send, self._is_taken = tuple(texts), after, can_send, False

@@ -27,7 +27,7 @@ class SearchHead(PageHead):
         self.typing = True
         """True if typed keys go into the field."""
         self.hint = ""
-        """A hint at the use of the field, shown while the field is empty."""
+        """A hint that explains the field, shown while the field is empty."""
         self.status = ""
         """A text that is shown in place of the hint or, next to typed text, at the right edge of the field."""
         self.label = ""

@@ -22,7 +22,7 @@ from tui_agent.units import format_bytes, format_time_limit
 
 MAX_BYTES: Final = 20_000_000
 LIMIT_S: Final = 5.0
-"""Maximum seconds to wait for a program's answer."""
+"""Maximum time to wait for a program's answer, in seconds."""
 KEEP_S: Final = 7 * 24 * 3600
 """Saved images are kept for this time, in seconds."""
 _PNG: Final = b"\x89PNG\r\n\x1a\n"

@@ -12,11 +12,14 @@ import threading
 from collections.abc import Callable
 
 PATIENCE_S = 0.9
-"""Seconds allowed for an orderly exit once the terminal is gone."""
+"""Time for an orderly exit once the terminal is gone, in seconds."""
 CLOSE_S = 0.6
-"""Seconds to wait for a session to close after a signal; after that, the engine closes the session without the app."""
+"""Time to wait for a session to close after a signal, in seconds.
+
+After that, the engine closes the session without the app.
+"""
 STALLED_S = 2.0
-"""Seconds to wait, after a signal, for a terminal that accepts no output."""
+"""Time to wait, after a signal, for a terminal that accepts no output, in seconds."""
 STATUS = 129
 """Exit status that shells expect of a program terminated by SIGHUP."""
 

@@ -1,7 +1,8 @@
 """Parsing of the terminal's input where Textual's own parser is wrong about keys and pastes.
 
-Invariant: everything between the two marks of a bracketed paste is text, never a key. Esc typed before other keys
-stays Esc, even if one read returns all of them. The terminal's report of its background is never a key, however late.
+Invariant: everything between the two marks of a bracketed paste is text, never a key. Esc typed before other keys stays
+Esc, even if one read returns all of them. The terminal's report of its background is never a key, even if it arrives
+late.
 """
 
 import re
@@ -25,7 +26,7 @@ ALT_ENTER: Final = "alt+enter"
 ESC: Final = "\x1b"
 POLL_S: Final = 0.1
 REPLY_S: Final = 0.5
-"""Maximum seconds between the beginning and the end of a report."""
+"""Maximum time between the beginning and the end of a report, in seconds."""
 _REPORT: Final = "\x1b]11;"
 _COLOUR: Final = "[rgba:#/0-9A-Fa-f]{0,60}"
 _FULL_REPORT: Final = re.compile(f"\x1b\\]11;({_COLOUR})(?:\x07|\x1b\\\\)")

@@ -22,7 +22,7 @@ from tui_agent.tui.text import clean, clean_line
 
 Write = Callable[[str], None]
 MAX_ANSWER_LENGTH: Final = 4000
-"""Maximum length in characters of the last answer that is printed after quitting."""
+"""Maximum length of the last answer that is printed after quitting, in characters."""
 MAX_NOTIFICATION_CHARS: Final = 120
 MOST_CLIPBOARD: Final = 100_000
 """Maximum length of copied text in characters; terminals drop longer OSC 52 sequences."""

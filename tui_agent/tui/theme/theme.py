@@ -203,7 +203,7 @@ def bundled_folder() -> Path:
 def discover(
     folders: Iterable[Path], plugin_themes: Iterable[tuple[str, Path]] = ()
 ) -> tuple[dict[str, ThemeFile], list[ConfigError]]:
-    """Load all themes in these folders and of plugins; return a mapping from name to theme, and a list of errors.
+    """Load all themes from these folders and from plugins; return the themes by name, and a list of errors.
 
     Never raises. Later folders take precedence. A plugin's theme never replaces another theme; the error of a plugin's
     theme names the plugin.

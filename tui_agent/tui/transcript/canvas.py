@@ -34,9 +34,9 @@ from tui_agent.tui.transcript.viewport import Line, Viewport
 
 _MAX_STRIPS: Final = 400
 TAIL_S: Final = 1 / 30
-"""Minimum seconds between a frame that changed some rows and the next frame."""
+"""Minimum time between a frame that changed some rows and the next frame, in seconds."""
 SCROLL_S: Final = 1 / 12
-"""Minimum seconds between a frame that moved all rows and the next frame; such a frame sends about 10 KB."""
+"""Minimum time between a frame that moved all rows and the next frame, in seconds; such a frame sends about 10 KB."""
 
 
 class Pace:

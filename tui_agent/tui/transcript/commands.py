@@ -26,7 +26,7 @@ class TranscriptCommands(TranscriptCanvas):
     _hover = ""
 
     def replace_layout(self, layout: Layout, view: TranscriptView) -> None:
-        """Replace the layout by a new one that has the same entries with older entries before them."""
+        """Replace the layout by a new layout with the same entries, and older entries before them."""
         self.selection = None
         self._unfinished = set()
         self._entries = view.entries

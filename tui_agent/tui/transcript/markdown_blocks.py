@@ -43,9 +43,7 @@ class OpenPiece:
     indent: int = 0
     """The first column of a list item's content, or the indent of a fence."""
     blanks: int = 0
-    """Number of empty lines at the end of the piece. They are part of the piece only if another line of it
-    follows.
-    """
+    """Number of empty lines at the end. They are part of the piece only if the piece continues after them."""
     size: int = 0
 
     @property

@@ -43,10 +43,10 @@ class MarkdownStream:
         self._place = place
         self._text = ""
         self._read_up_to = 0
-        """Length in characters of the text up to the end of the last line that was read."""
+        """Length of the text up to the end of the last line that was read, in characters."""
         self._size = 0
-        """Length in characters, after cleaning, of the text up to `_read_up_to`. Offsets in rows refer to the
-        cleaned text.
+        """Length of the text up to `_read_up_to` after cleaning, in characters. Offsets in rows refer to the cleaned
+        text.
         """
         self._open: OpenPiece | None = None
         self._fence: _Fence | None = None

@@ -62,8 +62,7 @@ def selected_source(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None
     """Return the source text of the selected characters in one entry's rows.
 
     `bounds` has the (start, end) of the selected characters in each row; None for a row without selected characters.
-    `source` is the text from which the rows were made (Markdown, for example); None if the rows show the text
-    unchanged.
+    `source` is the text that the rows were made from, for example Markdown; None if the rows show the text unchanged.
     """
     if source is not None:
         low, high = _span(rows, bounds)

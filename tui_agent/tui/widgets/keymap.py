@@ -139,7 +139,7 @@ class KeyActions:
 def claims_key(screen: Screen[Any], event: Key) -> bool:
     """Stop a key event, and return True if `screen` should handle the key.
 
-    Keys that copy, interrupt or quit are left to the app. A screen that is already closed handles no key. Otherwise the
+    Keys that copy, interrupt or quit are left to the app. A screen that is already closed handles no key: otherwise the
     second of two quick keys would close the screen below.
     """
     keys = key_map_of(screen.app)

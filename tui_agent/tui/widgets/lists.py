@@ -172,7 +172,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         """Message that is posted when another item is selected."""
 
     class Used(Message):
-        """Message that is posted when the user clicks the row that is already selected, in order to use its item."""
+        """Message that is posted when the user clicks the selected row, in order to use its item."""
 
     def __init__(self, looks: Callable[[], Looks], draw: Callable[[ItemT, int, bool], Strip]) -> None:
         super().__init__(looks)

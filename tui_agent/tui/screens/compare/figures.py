@@ -111,8 +111,8 @@ def describe_model(side: Side) -> str:
 def describe_fork_point(point: LastSharedEvent | None) -> tuple[str, str]:
     """Describe the common beginning of two sessions.
 
-    Return a description, and the quoted message after which the sessions differ. The quotation is empty if there is no
-    message.
+    Return a description, and the newest common message or action in quotation marks; the quotation is empty if there is
+    none.
     """
     if point is None:
         return "no common start: the whole sessions are compared", ""

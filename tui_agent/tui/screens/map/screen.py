@@ -37,7 +37,7 @@ from tui_agent.tui.widgets.facts import Facts
 from tui_agent.tui.widgets.field import Field
 
 LENGTHS = (300, 600, 1_200, 2_400, 4_800, 9_600)
-"""Lengths of the map, in tokens, from which the user can choose."""
+"""Lengths of the map that the user can choose, in tokens."""
 MAX_QUERY_CHARS = 300
 HINT = "a question, a task, names"
 EDITS = frozenset({"left", "right", "home", "end", "backspace", "delete", "ctrl+a", "ctrl+e", "ctrl+w"})
@@ -48,7 +48,7 @@ MAX_CODE_BYTES = 1_000_000
 _LEAST_CODE = 6
 """Minimum number of rows in the preview of a file's code."""
 COUNT_S = 0.8
-"""Seconds between two queries of the index's progress while the index is built."""
+"""Time between two queries of the index's progress while the index is built, in seconds."""
 BUILDING = "the index is still being built"
 """The note of `tui-agent map` for a map from an incomplete index."""
 

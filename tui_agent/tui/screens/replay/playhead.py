@@ -14,7 +14,7 @@ from tui_agent.folds.trace.timeline import Timeline
 from tui_agent.tui.screens.page import FullScreen
 
 BEAT_S: Final = 1 / 20
-"""Seconds between two moves of a playhead that is playing."""
+"""Time between two moves of a playhead that is playing, in seconds."""
 SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 Stop: TypeAlias = Literal["event", "part", "turn", "marker"]
 
