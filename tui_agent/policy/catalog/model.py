@@ -216,9 +216,9 @@ class Program(Model):
     `only_names`: name patterns of the files that the program reads below a folder. If empty, it reads all files.
     `prints`: what the output can contain, so that `$(…)` can be an operand: `paths` that exist below the operands,
     `names`, `numbers`, `hashes`, `revisions`, unchanged `lines` of standard input, `nothing`, or any `text`.
-    `changes_paths`: the program changes or deletes the files that its path filters select.
-    `options_are_harmless`: no option, listed or not, does more than read. An operand can then be a pattern, although a
-    matching file name might look like an option.
+    `changes_paths`: the program changes or deletes the files that match its path filters.
+    `options_are_harmless`: no option, listed or not, does more than read. An operand can then be a pattern, if no file
+    name in the workspace looks like an option.
     `certain_outputs`: what certain calls can print. Each table has conditions for a call (`options`, `others`,
     `operands`). Its own `prints` replaces the `prints` of the program for such a call. Not inherited.
     `remember`: the number of words before `*` in an offered rule. If 0, no rule is offered for the program.
