@@ -1,4 +1,4 @@
-"""Serve the tests of an environment by HTTP, or as an MCP server, until Ctrl+C.
+"""Serve the tests of an environment over HTTP, or as an MCP server, until Ctrl+C.
 
 The environment is a Python file, or a folder with environment.py. Programs use the address that is printed. With --mcp,
 an agent starts the server and tests its own working folder.
@@ -38,7 +38,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--mcp",
         action="store_true",
-        help="run an MCP server instead: by HTTP if --port is given, otherwise on standard input and output",
+        help="run an MCP server instead: over HTTP if --port is given, otherwise on standard input and output",
     )
     add_groups(parser, ("folders",))
 

@@ -48,9 +48,7 @@ VERBS: dict[str, Verb] = {
     "compare": Verb("tui_agent.cli.compare", "compare two sessions or branches"),
     "replay": Verb("tui_agent.cli.replay.command", "show a recorded session at any of its events"),
     "eval": Verb("tui_agent.cli.evals.command", "run suites of tasks, and compare models and configurations"),
-    "deploy": Verb(
-        "tui_agent.cli.deploy", "serve the tests of an environment by HTTP, or to an agent by MCP"
-    ),
+    "deploy": Verb("tui_agent.cli.deploy", "serve an environment's tests over HTTP, or as an MCP server"),
     "sim": Verb("tui_agent.cli.sim.command", "measure an agent with a simulated user"),
     "view": Verb("tui_agent.cli.view", "show the history of a simulation"),
     "tasktree": Verb("tui_agent.cli.tasktree", "turn a task into a tree of aims and details"),
@@ -62,7 +60,7 @@ VERBS: dict[str, Verb] = {
     "plugins": Verb("tui_agent.cli.plugins", "list, create, check or disable plugins"),
     "mcp": Verb("tui_agent.cli.mcp", "list the MCP servers, or start one to see its tools"),
     "acp": Verb("tui_agent.cli.acp", "let an editor use tui-agent (Agent Client Protocol)"),
-    "serve": Verb("tui_agent.cli.serve", "serve the app to browsers, and sessions by HTTP"),
+    "serve": Verb("tui_agent.cli.serve", "serve the app to browsers, and an HTTP API to programs"),
     "themes": Verb("tui_agent.cli.themes", "list or preview themes"),
     "config": Verb("tui_agent.cli.config", "show settings and where they come from"),
     "trust": Verb("tui_agent.cli.trust", "trust or ignore a folder's own config, hooks and instructions"),

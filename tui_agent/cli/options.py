@@ -261,7 +261,9 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
         "--session" if values.get("session") else "--resume" if values.get("resume") is not None else ""
     )
     if chosen_by and values.get("continue_latest"):
-        raise UsageError(f"{chosen_by} and --continue select two sessions.", hint="Use only one of them.")
+        raise UsageError(
+            f"{chosen_by} and --continue select two different sessions.", hint="Use only one of them."
+        )
     if values.get("carry_from") and (values.get("continue_latest") or chosen_by == "--resume"):
         raise UsageError(
             "--carry-from starts a new session; --continue and --resume open an earlier one.",

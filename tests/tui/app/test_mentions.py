@@ -30,7 +30,7 @@ NAMED = (
         reference=".env",
         kind="refused",
         path=".env",
-        note=".env may hold secrets, so the agent may never read it",
+        note=".env may hold secrets, so the agent must not read it",
     ),
     Mention(reference="old.py", kind="missing", note="there is no such file"),
 )

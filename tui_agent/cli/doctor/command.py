@@ -418,5 +418,5 @@ def describe_process_limit(held: ProcessControl) -> str:
 def process_limit_advice() -> str:
     """Return advice for a machine where the number of processes is not limited."""
     if os.getuid() == 0:
-        return "To limit the number, run tui-agent as a user other than root, or where it may create control groups."
-    return "To limit the number, run tui-agent where it may create control groups."
+        return "To limit the number, run tui-agent as a user other than root, or where it can create control groups."
+    return "To limit the number, run tui-agent where it can create control groups."

@@ -20,7 +20,7 @@ examples:
   tui-agent --data-dir eval-runs/bench-20-1130-1200/data eval commits ses_01
   tui-agent eval commits ses_01 --suite my-suite --json
 
-Without --test, the case's own tests and verifier run; the session must be one of an evaluation.
+Without --test, the case's own tests and verifier run; the session must belong to an evaluation.
 
 exit status: 0 a checkpoint passed everything, 1 none did, 2 usage or configuration
 """
@@ -32,7 +32,7 @@ def add_commits_verb(verbs: Verbs) -> None:
         "commits", check_commits, "run tests on the files after each change in a session", examples=EXAMPLES
     )
     commits.add_argument("id", metavar="SESSION", help=RECORDING_HELP)
-    commits.add_argument("--test", metavar="COMMAND", default="", help="the tests, a command")
+    commits.add_argument("--test", metavar="COMMAND", default="", help="the command that runs the tests")
     commits.add_argument("--suite", metavar="SUITE", default="", help="the suite of the session's case")
     commits.add_argument(
         "--test-timeout-seconds", metavar="N", type=float, help="the time limit of tests and verifier"

@@ -77,7 +77,10 @@ class CreatedFork:
 def add_verbs(verbs: Verbs) -> None:
     """Add the subcommands `fork` and `what-if` to `verbs`."""
     fork = verbs.add(
-        "fork", fork_session, "create a session that continues from an event of another", examples=EXAMPLES
+        "fork",
+        fork_session,
+        "create a session that continues from an event of another session",
+        examples=EXAMPLES,
     )
     add_arguments(fork)
     what_if_parser = verbs.add(
@@ -121,7 +124,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--result",
         metavar="TEXT",
-        help="replace the result of a tool call; SEQ is an event of that call, or an event while only that call runs",
+        help="replace the result of a tool call; SEQ is an event of that call, or an event while that call runs alone",
     )
     group.add_argument(
         "--message",

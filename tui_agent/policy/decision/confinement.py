@@ -75,7 +75,7 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
     words = [word for word in words_of(command) if word is not None]
     runs = Effect.RUNS in command.effects or is_open(command)
     if command.name in word_list("may_not_end") and is_open(command):
-        return "it may not end by itself"
+        return "it may never end"
     if len(words) < len(command.words) and is_open(command):
         return "its arguments cannot be determined"
     if runs and any(value.known is None for _, value in command.settings):
@@ -103,7 +103,7 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
     if word:
         return f'it contains "{word}", so it may delete something'
     word = _listed_word(words[1:], "endless") if runs else ""
-    return f'it contains "{word}", so it may not end by itself' if word else ""
+    return f'it contains "{word}", so it may never end' if word else ""
 
 
 def find_repository_conflict(line: LineReport) -> str:

@@ -24,8 +24,8 @@ from tui_agent.ports.policy import PolicyFacts
 
 SECRETS_RISK = "Its output may hold secrets, and the model sees it."
 GUARDED = {
-    "secret": "may hold secrets, so the agent may never write it",
-    "protected": "controls what runs or needs approval, so the agent may never write it",
+    "secret": "may hold secrets, so the agent must not write it",
+    "protected": "controls what runs or needs approval, so the agent must not write it",
     "system": "belongs to the system",
 }
 _NO_FILES = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
@@ -140,7 +140,7 @@ class FileJudge:
             for name in path_patterns.expand_braces(shape):
                 at = place(name.strip("/").removeprefix("**/") or ".", self.facts)
                 if self.guards.is_secret(at, pattern=bool(set(name) & path_patterns.SIGNS)):
-                    why = f"{shape} selects files with secrets, which the agent may never read"
+                    why = f"{shape} selects files with secrets, which the agent must not read"
                     return Judgement("deny", "guard.secret", why)
         return None
 
@@ -168,7 +168,7 @@ class FileJudge:
         secret = self.guards.is_secret(at, pattern=use.certainty is Certainty.BOUNDED)
         if secret and at.absolute not in self.facts.public_files and not (free and use.action == "list"):
             return Judgement(
-                "deny", "guard.secret", f"{at.given} may hold secrets, so the agent may never read it"
+                "deny", "guard.secret", f"{at.given} may hold secrets, so the agent must not read it"
             )
         chosen = self.find_chosen_secret(use) if use.action == "read" else None
         if chosen is not None:
