@@ -40,7 +40,7 @@ class AgentFault:
 
 @dataclass(frozen=True, slots=True)
 class NamedAgents:
-    """The agents to which tasks can be delegated, sorted by name, and the errors of agent files that cannot be used.
+    """The agents for delegated tasks, sorted by name, and the errors of agent files that cannot be used.
 
     `hidden` are user files that are not used, because another file with the same agent name takes precedence.
     """

@@ -59,14 +59,14 @@ _CONTEXT_EVENTS: Final = ("UserPromptSubmit", "SessionStart")
 
 @dataclass(frozen=True)
 class ClaudeHooks:
-    """The usable hooks in the order in which they run, each with its source, and a sentence for each unusable entry."""
+    """The usable hooks in order of execution, each with its source, and a sentence for each unusable entry."""
 
     hooks: tuple[tuple[HookSettings, HookSource], ...] = ()
     faults: tuple[str, ...] = ()
 
 
 def load_claude_hooks(paths: Paths, project: ProjectFiles | None) -> ClaudeHooks:
-    """Read the hooks in the user's settings of Claude Code, then those in a trusted project's settings."""
+    """Read the hooks in the user's settings of Claude Code, then the hooks in a trusted project's settings."""
     hooks: list[tuple[HookSettings, HookSource]] = []
     faults: list[str] = []
     for path, text, source in _read_settings(paths, project, faults):

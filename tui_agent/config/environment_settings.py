@@ -9,7 +9,7 @@ from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 
 
 class DockerSettings(Table):
-    """The `[environments.docker]` table: the container in which the environment `docker` runs commands."""
+    """The `[environments.docker]` table: the container for commands of the environment `docker`."""
 
     command: ProgramWords = Field(
         "docker",
@@ -23,7 +23,7 @@ class DockerSettings(Table):
 
 
 class ApptainerSettings(Table):
-    """The `[environments.apptainer]` table: the instance in which the environment `apptainer` runs commands."""
+    """The `[environments.apptainer]` table: the instance for commands of the environment `apptainer`."""
 
     command: ProgramWords = Field(
         "apptainer", description='The program, with its global options: `"singularity"`.'
@@ -38,7 +38,7 @@ class ApptainerSettings(Table):
 
 
 class RemoteSettings(Table):
-    """A table such as `[environments.e2b]`: the sandbox of a provider in which commands run."""
+    """A table such as `[environments.e2b]`: the provider's sandbox for commands."""
 
     image: str = Field(
         "",

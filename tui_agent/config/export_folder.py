@@ -1,4 +1,4 @@
-"""The folder in which exports are saved unless the user names another place.
+"""The default folder for exports.
 
 Invariant: the folder is never in a workspace or a git repository. The functions block: call them in a thread.
 """

@@ -1,4 +1,4 @@
-"""Import of optional packages at their first use, and the command that installs the extra with such a package."""
+"""Import of optional packages at their first use, and the command that installs a missing package's extra."""
 
 import json
 import shlex

@@ -194,7 +194,7 @@ def merge_environment(
     """Return the variables in the `.env` files of trusted folders together with the environment, as a new mapping.
 
     The folders are the project, `--cwd` and `here`. The real environment wins over the files, and the file of `--cwd`
-    wins over the other files.
+    wins over the files of the project and `here`.
     """
     return {**_flatten(_read_env_files(load_projects(options, environ, here=here))), **environ}
 

@@ -33,7 +33,7 @@ class SessionOptions:
     continue_latest: bool = False
     """True to open the newest session of this workspace, or a new session if there is none."""
     carry_from: str | None = None
-    """Session whose turns are summarised at the start of this one: its id, the start of its id, or `latest`.
+    """Session to summarise at the start of this session: its id, the start of its id, or `latest`.
 
     None to start without a summary.
     """
@@ -60,7 +60,7 @@ class SessionOptions:
     plugin_dirs: tuple[Path, ...] = field(default=())
     no_plugins: bool = False
     readable: tuple[str, ...] = ()
-    """Patterns of secret files that sandboxed commands may read, in addition to the configured ones."""
+    """Patterns of secret files that sandboxed commands can read, in addition to the configured patterns."""
     theme: str | None = None
     prompt: str | None = None
     """First message of the session; None to start without a message.
@@ -73,7 +73,7 @@ class SessionOptions:
     typed_keys: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Pairs of name and value of variables and API keys that the user typed for this run.
 
-    They are kept in memory only, and are used before all others.
+    They are kept in memory only, and are used before all other values.
     """
     interactive: bool = True
     """True if someone can answer questions. If False, calls that need approval are denied."""
@@ -86,11 +86,15 @@ class SessionOptions:
     engine_socket: Path | None = None
     """The Unix socket of a server that has the engines of all sessions. If None, a session starts an engine itself."""
     cwd_given: bool = False
-    """True if `cwd` was given explicitly. A session whose own workspace no longer exists then continues in `cwd`."""
+    """True if `cwd` was given explicitly. If a session's own workspace no longer exists, the session then continues in
+    `cwd`.
+    """
 
     @property
     def is_attended(self) -> bool:
-        """True if someone can answer questions. False for headless runs, which would wait for an answer forever."""
+        """True if someone can answer questions. False for headless runs; otherwise they would wait for an answer
+        forever.
+        """
         return self.interactive and self.client != "headless"
 
     def to_json(self) -> dict[str, object]:

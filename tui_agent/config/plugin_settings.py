@@ -1,4 +1,4 @@
-"""The settings of plugins, which are in the tables `[plugins.NAME]` of config.toml.
+"""The settings of plugins in the tables `[plugins.NAME]` of config.toml.
 
 Invariant: a wrong value is reported with its file and line, and never reaches the plugin.
 """

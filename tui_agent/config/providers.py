@@ -146,7 +146,7 @@ BUILT_IN_PROFILES: Mapping[str, ModelProfile] = {
 
 
 def find_by_host(host: str) -> Provider | None:
-    """Return the provider whose address has the host `host`, or None if there is none."""
+    """Return the provider with an address on the host `host`, or None if there is none."""
     matching = (
         vendor for vendor in _DIRECT if vendor.key_variables and f"://{host}/" in f"{vendor.base_url}/"
     )

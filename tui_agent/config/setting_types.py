@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 from pydantic_core import PydanticCustomError
 
 UserPath: TypeAlias = Annotated[Path, AfterValidator(Path.expanduser)]
-"""A path in the configuration, in which `~` is expanded to the home folder."""
+"""A path in the configuration. `~` is expanded to the home folder."""
 HeaderText: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]*$")]
 """Text that is allowed in an HTTP header."""
 VariableName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]

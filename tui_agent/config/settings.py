@@ -170,7 +170,7 @@ class CheckpointSettings(Table):
 
 
 class ContextSettings(Table):
-    """The `[context]` table: how full the model's context window may get before old messages are made smaller."""
+    """The `[context]` table: how full the model's context window can get before old messages are made smaller."""
 
     reduce_at: float = Field(
         0.70,
@@ -377,22 +377,20 @@ class Config(Table):
 
     @property
     def is_trusted(self) -> bool:
-        """True if the project's own files (configuration, plugins, `.env`) may be used."""
+        """True if the project's own files (configuration, plugins, `.env`) can be used."""
         return self.project is not None
 
     @property
     def project(self) -> ProjectFiles | None:
         """The project's files as they were when trust was checked; None if no file exists or is trusted.
 
-        Always use these files instead of reading them from disk again, because they may have changed in the meantime.
+        Always use these files instead of reading them from disk again, because the files on disk could have changed.
         """
         return self._project.files if self._project is not None and self._project.is_trusted else None
 
     @property
     def undecided_projects(self) -> tuple[ProjectFiles, ...]:
-        """Files that the user has neither trusted nor ignored yet: of the project, the working folder and the starting
-        folder.
-        """
+        """Files of the project, the working folder and the starting folder that the user has not decided about."""
         return tuple(project.files for project in self._projects if project.trust_state == "open")
 
     @property
@@ -403,7 +401,7 @@ class Config(Table):
 
     @property
     def hooks(self) -> tuple[tuple[HookSettings, HookSource], ...]:
-        """The hooks in the order in which they run, each with its source."""
+        """The hooks in order of execution, each with its source."""
         project_config = str(self.paths.project_config)
         return tuple(
             (hook, "project" if self.origin(f"hook.{number}") == project_config else "user")
@@ -421,7 +419,9 @@ class Config(Table):
         return ", ".join(layers) or self._origins.get(key.rpartition(".")[0], "default")
 
     def note_on_choice(self, key: str, value: str) -> str:
-        """Return a note if a file or variable sets a key to another value, which wins over the user's choice `value`."""
+        """Return a note if a file or variable sets a key to another value, because this value wins over the user's
+        choice `value`.
+        """
         origin, other = self.origin(key), getattr(self, key)
         is_weaker = origin in ("default", "options") or origin.endswith(
             (FILE_NAME, " OPENAI_MODEL", "(OPENAI_MODEL)")

@@ -33,7 +33,8 @@ Such a text is `${x:-…}`, `$'…'`, `$$`, `((…))`, `case … in`, or a comme
 def fill_template(template: str, words: Sequence[str]) -> str:
     """Return the template of a shell command with its placeholders replaced by the words.
 
-    Raises `ConfigError` for a placeholder after shell syntax in which a word cannot be quoted safely (`_UNQUOTABLE`).
+    Raises `ConfigError` if a word cannot be quoted safely at its placeholder, because of the shell syntax before it
+    (`_UNQUOTABLE`).
     """
     filled: list[str] = []
     contexts: list[_Context] = ["plain"]

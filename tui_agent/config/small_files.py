@@ -1,7 +1,7 @@
 """Reads small configuration files and writes the user's private files.
 
-Invariant: only regular files are read, up to a size limit; a private file is never readable by others, not
-even for a moment, and is replaced atomically.
+Invariant: only regular files are read, up to a size limit. Other users can never read a private file, not even for a
+moment. A private file is replaced atomically.
 """
 
 import os

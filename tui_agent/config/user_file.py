@@ -66,7 +66,7 @@ def save_plugin_names(
 
 
 def save_readable_files(path: Path, files: Sequence[str]) -> None:
-    """Let commands read the workspace files `files` in addition to those that the user's file lists already.
+    """Let commands read the workspace files `files` in addition to the files that the user's file already lists.
 
     On failure raises `ConfigError` and leaves the user's file unchanged.
     """

@@ -19,7 +19,7 @@ Place = Sequence[int | str]
 
 
 def describe_errors(error: ValidationError, tree: object, kind: Any, *, place: Place = ()) -> str:
-    """Return sentences about all errors of `tree`, which should be of the type `kind`.
+    """Return sentences about all errors of `tree`. Its expected type is `kind`.
 
     `place` has the keys that lead to `tree` in the file.
     """

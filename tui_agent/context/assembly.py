@@ -78,10 +78,10 @@ SECTION_ORDER: tuple[SectionName, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class RequestInput:
-    """The content and limits from which one request is packed.
+    """The content of one request, and the limits for packing it.
 
     `answer` is the number of tokens reserved for the answer. `session_context` is the beginning of the summary that an
-    earlier session handed over to this one.
+    earlier session handed over to this session.
     """
 
     request_id: RequestId
@@ -463,7 +463,7 @@ def _message_label(message: Message) -> str:
 
 
 def _transient_messages(texts: Sequence[str]) -> list[Message]:
-    """Return a message with these texts, which is sent after the history in a single request.
+    """Return a message with these texts. The message is sent after the history, in a single request.
 
     Returns an empty list if there are no texts.
     """

@@ -67,8 +67,8 @@ _MARGIN = 0.02
 class Room:
     """The maximum tokens of a request. Both limits are None if the window is unknown.
 
-    `tokens` is the window minus the answer and a margin. `max_tokens` is the limit for a request whose user messages
-    need more than `tokens`: it reserves only a minimum for the answer.
+    `tokens` is the window minus the answer and a margin. If the user's messages need more than `tokens`, the limit is
+    `max_tokens`, which reserves only a minimum for the answer.
     """
 
     tokens: int | None
@@ -78,7 +78,7 @@ class Room:
     def for_window(cls, window: int, answer: int, learnt: InferredWindow = UNKNOWN_WINDOW) -> "Room":
         """Compute the maximum tokens of a request for a model with a window of `window` tokens (0: unknown).
 
-        The answer gets at most half of the window. No limit exceeds the size that a provider refused. `max_tokens` may
+        The answer gets at most half of the window. No limit exceeds the size that a provider refused. `max_tokens` can
         be as large as a request that the provider once accepted.
         """
         size = learnt.stated_window(window)

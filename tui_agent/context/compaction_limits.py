@@ -16,12 +16,12 @@ from tui_agent.protocol.parts import Content, ImageContent, ToolCallPart
 
 IMAGE_CHARS: Final = 4_800
 PROTECTED_TOOLS: Final[frozenset[str]] = frozenset(("write_todos", "present_plan", "ask_user"))
-"""Names of tools whose results are never offloaded: todo lists, plans and answers of the user."""
+"""Tools with results that are never offloaded: todo lists, plans and answers of the user."""
 TESTS: Final = "run_tests"
 READS: Final = "read_file"
 NEWEST_ANSWERS: Final = 2
 MAX_OPEN_FILES: Final = 5
-"""Number of files whose newest content is never offloaded."""
+"""The newest content of this many files is never offloaded."""
 MIN_OUTPUT_CHARS: Final = 1_200
 """Minimum number of characters of a tool's output that can be offloaded."""
 
@@ -93,7 +93,7 @@ def _is_separable(history: Sequence[Message], first: int, start: int) -> bool:
 def reducible_results(
     history: Sequence[Message], keep_chars: int, spared: Collection[CallId] = ()
 ) -> list[ToolMessage]:
-    """Return the tool results whose outputs may be offloaded, oldest first.
+    """Return the tool results whose outputs can be offloaded, oldest first.
 
     Results in the newest `keep_chars` characters of the history and results of the calls in `spared` are left out.
     """

@@ -30,7 +30,7 @@ _DEFINES = (
 
 
 async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLocation], bool]:
-    """Return the definitions of a name, those in tests last, and True if all source files were searched."""
+    """Return the definitions of a name, and True if all source files were searched. Definitions in tests come last."""
     pattern = re.compile(_DEFINES.replace("{name}", re.escape(name)), re.MULTILINE)
     places: list[SymbolLocation] = []
     with anyio.move_on_after(SEARCH_S) as timer:
@@ -57,7 +57,7 @@ async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLo
 
 
 def _definition_start(match: re.Match[str]) -> int:
-    """Return the start of the matched definition. The match may begin with white space and empty lines."""
+    """Return the start of the matched definition. The match can begin with white space and empty lines."""
     return match.start() + len(match[0]) - len(match[0].lstrip())
 
 

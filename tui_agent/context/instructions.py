@@ -47,7 +47,7 @@ _PATTERN = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class LoadedInstructions:
-    """Instruction files, those of outer folders first, and notes about the files that were left out."""
+    """Instruction files, starting with the outer folders, and notes about the files that were left out."""
 
     files: tuple[InstructionFile, ...] = ()
     notes: tuple[str, ...] = ()
@@ -287,7 +287,7 @@ def _limit_total(
 ) -> LoadedInstructions:
     """Return as many instruction files as fit into `MAX_ALL_CHARS` characters.
 
-    Known files are included first, then the user's own file, then files of inner folders before those of outer folders.
+    Known files are included first, then the user's own file, then files of inner folders, then files of outer folders.
     """
     ranks = [
         ((file.path, file.sha256) not in known, file.scope != "user", -index)

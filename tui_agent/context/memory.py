@@ -148,7 +148,7 @@ def _is_covered(name: str, command: str) -> bool:
 def _has_module(name: str, path: str) -> bool:
     """Return True if the unittest name `name`, such as `test_more.ChunkedTests.test_one`, belongs to the file `path`.
 
-    The name may lack the first folders of the path, because it starts in the folder where unittest searched.
+    The name can lack the first folders of the path, because it starts in the folder that unittest searched.
     """
     parts = path.removesuffix(".py").split("/")
     modules = (".".join(parts[index:]) for index in range(len(parts)))
@@ -171,7 +171,7 @@ def _selected_tests(command: str) -> list[str]:
 def start_turn(memory: JsonMap, asked: str) -> JsonMap:
     """Return the blocks of the memory that change when a turn starts.
 
-    The block `task` has the goal, which is the first request of the session, and the current request.
+    The block `task` has the goal (the first request of the session) and the current request.
     """
     known = memory.get("task")
     goal = known.get("goal") if isinstance(known, dict) else None

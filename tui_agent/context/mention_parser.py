@@ -48,7 +48,7 @@ Other absolute paths are not read as mentions: `@/components/x` is an import in 
 
 @dataclass(frozen=True, slots=True)
 class MentionedPath:
-    """A path that a mention may refer to. `given` is the text of the mention.
+    """A path that a mention possibly refers to. `given` is the text of the mention.
 
     `first_line` and `last_line` are 0 if the mention names no lines.
     """
@@ -61,10 +61,10 @@ class MentionedPath:
 
 @dataclass(frozen=True, slots=True)
 class MentionCandidate:
-    """A text in the message that may be a mention.
+    """A text in the message that is possibly a mention.
 
-    `readings` are the paths that the text may refer to, likeliest first. `symbol` is the name of the symbol that it may
-    refer to; empty if it cannot be one.
+    `readings` are the paths that the text can refer to, likeliest first. `symbol` is the name of the symbol that the
+    text can refer to; empty if the text cannot be a symbol.
     """
 
     given: str
@@ -75,7 +75,7 @@ class MentionCandidate:
 
 
 def find_candidates(text: str, root: str) -> list[MentionCandidate]:
-    """Return all texts in the message that may be mentions, in order and without duplicates."""
+    """Return all possible mentions in the message, in order and without duplicates."""
     fences = [match.span() for match in _FENCE.finditer(text)]
     given_texts: set[str] = set()
     mentions: list[MentionCandidate] = []

@@ -1,8 +1,8 @@
 """Lookup of the mentions in a message, and the text that the model gets for each of them.
 
-Invariant: no path is read that `may_read` refuses. The text of each mention and of all mentions together is limited. If
-room is short, short texts are sent in full and long texts share the rest. If reading a mention fails, the mention has a
-note with the error.
+Invariant: a path that `may_read` refuses is not read. The text of each mention and of all mentions together is limited.
+If room is short, short texts are sent in full and long texts share the rest. If reading a mention fails, the mention
+has a note with the error.
 """
 
 import re
@@ -94,14 +94,14 @@ class _Lookup:
 
 @dataclass(slots=True)
 class _NameBudget:
-    """The remaining symbol lookups of a message: their number, and the time at which they end."""
+    """The remaining symbol lookups of a message: their number, and their common time limit."""
 
     until: float
     left: int = MAX_SYMBOL_NAMES
 
 
 def may_mention(text: str, root: str) -> bool:
-    """Return True if the text may contain a mention. This is a quick test; nothing is looked up."""
+    """Return True if the text possibly contains a mention. This is a quick test; nothing is looked up."""
     return "@" in text or root in text
 
 
@@ -168,7 +168,7 @@ async def _find_path(path: str, sources: Sources) -> FileInfo | None:
 
 
 async def _find_by_shown_name(path: str, env: Environment) -> FileInfo | None:
-    """Find a file whose name is not UTF-8 by its displayed name, because the real name cannot be typed."""
+    """Find a file by its displayed name, because its real name is not UTF-8 and cannot be typed."""
     for info in await env.listdir(path.rpartition("/")[0]):
         if info.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") == path:
             return info
@@ -349,7 +349,7 @@ def _limit_lines(lines: Sequence[str], first: int, last: int, room: int) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A definition of a mentioned symbol. `lines` are the lines that may be sent."""
+    """A definition of a mentioned symbol. `lines` are the lines that can be sent."""
 
     path: str
     first: int

@@ -37,7 +37,7 @@ class _Skill:
     record: SkillRecord
     body: str = ""
     folder: Path | None = None
-    """Folder of a skill of the user. None for a skill of the project, which has its files in `contents`."""
+    """Folder of a user's skill. None for a skill of the project; such a skill has its files in `contents`."""
     contents: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -178,7 +178,7 @@ def _user_skills(user: Path) -> Iterator[_Skill]:
 
 
 def _skills_in_project(project: ProjectFiles, start: str) -> Iterator[_Skill]:
-    """Yield the skills in the project's folder `start`, which ends with a slash."""
+    """Yield the skills in the project's folder `start`. The name of the folder ends with a slash."""
     files_by_skill: dict[str, dict[str, bytes]] = {}
     for file in project.files:
         name, slash, path = file.name.removeprefix(start).partition("/")

@@ -142,7 +142,7 @@ def story_from_record(messages: Sequence[Message], room: int, text: Text) -> str
     """Return a story built from the log alone, without a model.
 
     The stories of older summaries get up to half of the room. Then follows one line for each message or call. If not
-    all lines fit, those in the middle are left out.
+    all lines fit, lines in the middle are left out.
     """
     stories = [
         story_of(text(message.text)).strip() for message in messages if isinstance(message, SummaryMessage)
@@ -155,7 +155,7 @@ def story_from_record(messages: Sequence[Message], room: int, text: Text) -> str
 def _shorten_chapters(story: str, room: int) -> str:
     """Shorten a story of several chapters: each chapter gets an equal share of `room` characters.
 
-    If there are too many chapters, those in the middle are merged.
+    If there are too many chapters, the chapters in the middle are merged.
     """
     chapters = story.split(CHAPTER)
     max_chapters = max(3, room // _LEAST)

@@ -39,7 +39,7 @@ They are tried in this order until all messages fit.
 """
 
 Text = Callable[[LongText], str]
-"""Function that returns the full text of a stored text. The full text may be in a blob."""
+"""Function that returns the full text of a stored text. The full text can be in a blob."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def _whole_block(title: str, words: str, share: float, what: str, *, own: bool =
 
 
 def _optional_block(title: str, words: str, share: float) -> SummaryBlock:
-    """Return an optional block of a summary, which is shortened before any required block."""
+    """Return an optional block of a summary. Optional blocks are shortened before any required block."""
     words = words.strip()
     return SummaryBlock(
         title, words, partial(_head_and_tail, words, kept=False), min(len(words), _LEAST), share

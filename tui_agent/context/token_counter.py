@@ -48,7 +48,7 @@ class Vocabulary(Protocol):
 class BytePairs:
     """OpenAI's vocabulary cl100k.
 
-    Its counts are close enough to those of other vocabularies, and it needs a third of the memory of the newer
+    Its counts are close enough to the counts of other vocabularies. It needs a third of the memory of the newer
     vocabulary o200k.
     """
 

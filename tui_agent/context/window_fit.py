@@ -58,7 +58,7 @@ class FittedHistory:
     whole: dict[int, MessageCount] = field(default_factory=dict)
     """Maps the position of a message in `words` to the uncut message."""
     pinned: frozenset[int] = frozenset()
-    """Positions of pinned messages, which are shortened last."""
+    """Positions of pinned messages. They are shortened last."""
     lost: dict[int, str] = field(default_factory=dict)
     """Maps the position of a shortened pinned message to the message's full text."""
 
@@ -110,7 +110,7 @@ class HistoryFitter:
     def cut_as_before(self, fitted: FittedHistory, limit: object) -> None:
         """Repeat the earlier cuts of these messages, so that the request starts like the previous request.
 
-        `limit` identifies the window for which messages were cut. If it has changed, the earlier cuts are forgotten.
+        `limit` identifies the window at the time of the cuts. If it has changed, the earlier cuts are forgotten.
         """
         if limit != self._limit:
             self._limit = limit

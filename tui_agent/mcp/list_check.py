@@ -1,6 +1,6 @@
 """Removal of invalid items from a server's lists, because the SDK refuses a whole list if one item is invalid.
 
-Invariant: an answer whose items are all valid passes unchanged.
+Invariant: an answer with only valid items passes unchanged.
 """
 
 from collections.abc import AsyncIterator, Mapping

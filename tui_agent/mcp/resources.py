@@ -1,7 +1,7 @@
 """Resources of MCP servers as mentions in prompts: `@SERVER:URI`.
 
-Invariant: everything except `ResourceList` is pure. A resource whose address cannot be typed in a mention is not
-offered.
+Invariant: everything except `ResourceList` is pure. If a resource's address cannot be typed in a mention, the resource
+is not offered.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Repair of the argument schemas of MCP servers, so that every model provider accepts them.
 
 Invariant: a repaired schema is of type object, has no reference, and is small. It accepts whatever the original
-accepts, except arguments whose names had to be shortened.
+accepts, except arguments with shortened names.
 """
 
 import hashlib

@@ -63,7 +63,7 @@ class ServerRunner:
         self.fault = ""
         """The reason why the server cannot be used now; empty while it starts or runs."""
         self.start_began: float | None = None
-        """Time at which the newest start began, on the event loop's clock; None before the first start."""
+        """Start time of the newest start, on the event loop's clock; None before the first start."""
         self.start_seconds: float | None = None
         """Seconds that the newest complete start took; None if the server was never ready."""
         self.settled = anyio.Event()
@@ -226,7 +226,7 @@ class ServerRunner:
         self._set_fault(reason)
 
     def reveal(self, names: Iterable[str]) -> None:
-        """Include the tools `names`, which a search found, in all further requests."""
+        """Include the tools `names` in all further requests. A search found these tools."""
         revealed = self.revealed | frozenset(names)
         if revealed != self.revealed:
             self.revealed = revealed

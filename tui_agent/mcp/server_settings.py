@@ -1,4 +1,4 @@
-"""The settings of one MCP server, which the configuration passes to the client."""
+"""The settings of one MCP server. The configuration passes them to the client."""
 
 from collections.abc import Mapping
 from dataclasses import field

@@ -106,7 +106,7 @@ def _require_token(app: "ASGIApp", token: str) -> "ASGIApp":
 
 
 def _with_message(tool: Callable[..., Awaitable[str]]) -> Callable[..., Awaitable[str]]:
-    """Return a function that calls `tool` and passes the messages of our errors on to the other agent."""
+    """Return a function that calls `tool`. It passes the messages of our errors on to the other agent."""
 
     @wraps(tool)
     async def run(*args: object, **kwargs: object) -> str:

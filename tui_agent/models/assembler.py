@@ -99,7 +99,7 @@ class _Call:
 class Assembler:
     """Assembles the chunks of one answer into its parts: texts, reasoning and tool calls.
 
-    `offered` are the names of the tools that the model may call. They are needed to recognise other names of these
+    `offered` are the names of the tools that the model can call. They are needed to recognise other names of these
     tools, and calls that a model writes as text.
     """
 
@@ -266,9 +266,9 @@ class Assembler:
         return elsewhere and bool(chunk.name) and not self._is_summary(call, chunk)
 
     def _continued_call(self, chunk: ToolCallChunk) -> _Call | None:
-        """Return the newest call of the answer, which a piece without an index continues.
+        """Return the newest call of the answer, for a piece without an index.
 
-        Return None if the piece names a tool, because it then starts a new call.
+        Return None if the piece names a tool, because the piece then starts a new call.
         """
         calls = (block for block in reversed(self._blocks) if isinstance(block, _Call))
         return None if chunk.name else next(calls, None)
@@ -277,8 +277,7 @@ class Assembler:
         """Return True if the piece starts another call, although `call` was found by the piece's index or id.
 
         It starts another call if it has a new id, or if it names a tool after the arguments of `call` are complete.
-        Some servers send a fresh id with every piece; such a piece continues a call whose arguments are not complete
-        yet.
+        Some servers send a fresh id with every piece. Such a piece continues a call with incomplete arguments.
         """
         if self._is_summary(call, chunk):
             return False

@@ -44,9 +44,9 @@ FINISH_REASONS: dict[str, FinishReason] = {
 }
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
-"""Names of the fields in which servers stream reasoning.
+"""Names of the fields for streamed reasoning.
 
-DeepSeek, Qwen, vLLM and SGLang use the first one. OpenRouter, Groq and Ollama use the second one.
+DeepSeek, Qwen, vLLM and SGLang use the first field. OpenRouter, Groq and Ollama use the second field.
 """
 
 

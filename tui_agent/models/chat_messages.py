@@ -244,7 +244,7 @@ def has_strict_template(model: str) -> bool:
 
 
 def adapt_to_strict_template(messages: Sequence[JsonMap]) -> list[JsonMap]:
-    """Return copies of the messages for strict chat templates, such as those of Mistral's models.
+    """Return copies of the messages for strict chat templates, such as the templates of Mistral's models.
 
     An assistant message is inserted between a tool result and a user message, and every call id gets nine letters and
     digits. The given messages are not changed.

@@ -146,7 +146,7 @@ class ModelFactory:
         return ModelInfo(profile=NO_MODEL, provider=NO_MODEL, model="", fault=fault)
 
     def usable_models(self) -> list[ModelInfo]:
-        """Return all usable models: profiles and suggestions of vendors whose keys are set, and the demos."""
+        """Return all usable models: profiles and suggestions of vendors, if their keys are set, and the demos."""
         out: list[ModelInfo] = []
         for name in (*self._profiles, *self._suggested_names()):
             with suppress(ConfigError):
@@ -155,7 +155,7 @@ class ModelFactory:
         return out
 
     def unusable_profiles(self) -> list[tuple[str, str, str]]:
-        """Return the profiles whose model cannot be used: the profile's name, the model's name and the reason."""
+        """Return the profiles with a model that cannot be used: the profile's name, the model's name and the reason."""
         out: list[tuple[str, str, str]] = []
         for name, profile in self._profiles.items():
             try:

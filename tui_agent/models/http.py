@@ -71,7 +71,7 @@ class _EncodedRequest:
 def encode_body(body: JsonMap) -> Iterator[bytes]:
     """Encode a request's body as JSON in pieces of about `CHUNK_BYTES` bytes.
 
-    The whole text is never in memory. Lone surrogates, which a tool's output may contain, become question marks.
+    The whole text is never in memory. Lone surrogates, for example from a tool's output, become question marks.
     """
     buffer = bytearray(b"{")
     for index, (name, value) in enumerate(body.items()):

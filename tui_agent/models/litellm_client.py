@@ -1,4 +1,4 @@
-"""Client for all other providers through litellm, which only this module imports, on first use.
+"""Client for all other providers through litellm. Only this module imports litellm, on first use.
 
 Invariant: known faults of litellm are avoided. An answer is complete only if the provider reported its end
 (`received_finish_reason`). Tool calls are assembled elsewhere. Litellm's hidden retries, `.env` search, downloads and

@@ -1,8 +1,8 @@
 """Selection of client, base URL and key for a model's name, and validation of the name.
 
 Invariant: a name, URL or key that cannot work raises a `ConfigError` with a hint. A key is sent only to its own vendor,
-or to a URL that the user configured. The error for a rejected name never contains the name: it may be a key, and errors
-are logged.
+or to a URL that the user configured. The error for a rejected name never contains the name: it could be a key, and
+errors are logged.
 """
 
 import re
@@ -220,7 +220,9 @@ _REDACTOR = Redactor()
 
 
 def require_name(name: str) -> None:
-    """Raise `ConfigError` if this cannot be a model's name. The error does not contain the name, which may be a key."""
+    """Raise `ConfigError` if this cannot be a model's name. The error does not contain the name, because it could be a
+    key.
+    """
     if not name.isprintable() or any(char.isspace() for char in name) or len(name) > MAX_NAME_CHARS:
         raise ConfigError(
             "That is not a valid model name: it has spaces or is too long. It was not stored.",

@@ -106,7 +106,7 @@ class EngineHandle:
     """An engine process: its pipes, and the end of its standard error."""
 
     def __init__(self, first_line: bytes, launch: "Callable[[IO[bytes]], subprocess.Popen[bytes]]") -> None:
-        """Prepare an engine, which `release` starts.
+        """Prepare an engine. `release` starts it.
 
         `launch` starts the process; it gets the file for standard error. `first_line` is the first line that is sent to
         the process.

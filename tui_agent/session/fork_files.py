@@ -29,7 +29,7 @@ BEFORE_FIRST = "There is no checkpoint before that event. The files are those fr
 
 
 def read_records_until(folder: Path, at_seq: int) -> list[Record]:
-    """Return all records of a session's log up to the event `at_seq`, including those on other branches."""
+    """Return all records of a session's log up to the event `at_seq`, including records on other branches."""
     return list(takewhile(lambda record: record.seq <= at_seq, iterate_records(folder)))
 
 
@@ -38,7 +38,7 @@ class FilesAtEvent:
     """The files that a session had at an event.
 
     The files are in the checkpoint `commit` of the git repository `store`. If there was no checkpoint, they are in the
-    current `workspace`. `note` tells the user if these files may differ from the files at the event.
+    current `workspace`. `note` tells the user if these files can differ from the files at the event.
     """
 
     workspace: Path

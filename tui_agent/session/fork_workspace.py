@@ -242,10 +242,10 @@ async def run_user_git(folder: Path, *args: str) -> str:
 
 
 def filter_overrides(listed: bytes) -> dict[str, str]:
-    """Return environment variables that disable every filter which the repository's own configuration defines.
+    """Return environment variables that disable all filters of the repository's own configuration.
 
     `listed` is git's NUL-terminated list of scopes and names. Variables are used instead of `-c` options, because a
-    filter's name may contain characters that end an option.
+    filter's name can contain characters that end an option.
     """
     fields = listed.split(b"\0")
     drivers: dict[str, None] = {}

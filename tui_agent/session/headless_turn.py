@@ -51,7 +51,7 @@ class Outcome:
     """The result of a turn.
 
     `reason` is a `TurnFinished.reason`. `answer` is the main agent's last text. `warning` is a sentence about a
-    finished turn in which calls were denied.
+    finished turn with denied calls.
     """
 
     reason: str
@@ -86,7 +86,7 @@ async def run_turn(
 
     Only events after `after` are read. `show` is called with every record of this run in order, including records
     written while the session closes. `coda` is called after the turn and before the session is closed. If it returns
-    another turn, that turn is run too. The result is that of the last turn.
+    another turn, that turn is run too. The result is the result of the last turn.
 
     If the session's turn limit is reached, no turn is run, and the result has the reason `turn_limit`. Raises
     `UsageError` if the command is rejected for another reason, and `TuiAgentError` if the session ends before the turn.

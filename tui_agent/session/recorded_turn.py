@@ -164,7 +164,7 @@ class RecordedTool:
 
 
 class RecordedSettlingTool(RecordedTool):
-    """Substitute for a tool that completes its arguments from files. The files may have changed since the recording."""
+    """Substitute for a tool that completes its arguments from files. The files could have changed since the recording."""
 
     def __init__(self, tool: Tool[BaseModel], results: RecordedResults) -> None:
         super().__init__(tool, results)

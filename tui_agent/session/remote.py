@@ -106,8 +106,8 @@ Older records are in the log file.
 class RemoteSession:
     """A session whose engine runs in another process. It is used by one event loop.
 
-    Only `serve` sends and receives. `named` is the session's folder if the options name one; the log in that folder can
-    be read before the engine has locked it.
+    Only `serve` sends and receives. `named` is the session's folder if the options name a session. The log in this
+    folder can be read before the engine has locked it.
     """
 
     def __init__(self, handle: EngineLink, *, named: Path | None = None) -> None:
@@ -211,7 +211,7 @@ class RemoteSession:
     def records_after(self, seq: int, limit: int) -> Sequence[Record]:
         """Return up to `limit` records after `seq` from memory.
 
-        Records that all followers have seen may be removed from memory.
+        Records that all followers have seen are possibly no longer in memory.
         """
         start = max(0, seq + 1 - self._kept_from)
         records = list(islice(self._records, start, start + limit))

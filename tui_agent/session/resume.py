@@ -69,7 +69,7 @@ class UnfinishedHistory:
         """Path of the workspace in the session's first environment. Empty if no environment was recorded."""
 
     def track(self, history: Iterable[Record]) -> Iterator[Record]:
-        """Yield the records unchanged, and store those since the end of the last turn or user command."""
+        """Yield the records unchanged, and store the records since the end of the last turn or user command."""
         for record in history:
             self.is_empty = False
             payload = record.payload if isinstance(record, Envelope) else None

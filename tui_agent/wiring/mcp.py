@@ -68,5 +68,5 @@ def build_servers(
 
 
 def start_times(base: StartupContext) -> StartTimes:
-    """Return the start times of servers, which all sessions share."""
+    """Return the start times of servers. All sessions share them."""
     return StartTimes(base.config.cache_dir / "mcp_start_times")

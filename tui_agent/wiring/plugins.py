@@ -27,7 +27,7 @@ from tui_agent.wiring.startup_context import StartupContext
 
 
 def watched_folders(base: StartupContext) -> tuple[Path, ...]:
-    """Return the folders of plugins and slash commands that the user may edit.
+    """Return the folders of plugins and slash commands that the user can edit.
 
     A project's files are not among them, because only their trusted content is used.
     """

@@ -26,8 +26,9 @@ PROGRAMS_FILE = "programs.toml"
 def build_policy(
     base: StartupContext, tables: Sequence[OfferedPolicyTable] = (), *, reloading: bool = False
 ) -> tuple[RulePolicy, list[PluginFailed]]:
-    """Build the policy for one start of the program. Return it with an event for each plugin whose program table was
-    refused.
+    """Build the policy for one start of the program.
+
+    Return the policy with an event for each plugin whose program table was refused.
 
     The rules come from the user and a trusted project, the program tables also from plugins. Raises `ConfigError` if a
     file of the user or project is wrong.
@@ -80,7 +81,7 @@ def _file_stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def make_policy(rule_list: Sequence[Rule], base: StartupContext, catalog: Catalog) -> RulePolicy:
-    """Make a policy with the rules `rule_list`, in which no agent may write to tui-agent's own folders.
+    """Make a policy with the rules `rule_list`. It lets no agent write to tui-agent's own folders.
 
     The folder of the project's notes is an exception.
     """
@@ -98,7 +99,7 @@ def _notes(base: StartupContext) -> str:
 def load_rules(base: StartupContext) -> tuple[Rule, ...]:
     """Load the rules of the user and of a trusted project.
 
-    Raises `ConfigError`, which names the file and the rule, if a rule is wrong.
+    If a rule is wrong, raises `ConfigError` with the file and the rule.
     """
     paths, own = base.config.paths, base.config.project
     trusted = None if own is None else own.read_own(RULES_FILE)
@@ -108,7 +109,7 @@ def load_rules(base: StartupContext) -> tuple[Rule, ...]:
 def load_catalog(
     base: StartupContext, tables: Sequence[OfferedPolicyTable] = ()
 ) -> tuple[Catalog, list[PluginFailed]]:
-    """Load the program tables (descriptions of what programs do) of tui-agent, the user, a trusted project and plugins.
+    """Load the program tables of tui-agent, the user, a trusted project and plugins. They describe what programs do.
 
     Return them with an event for each plugin whose table was refused.
     """

@@ -24,7 +24,7 @@ CHANGED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ProjectCommand:
-    """A command of the project, which tells the user if the project's files have changed since they were trusted."""
+    """A command of the project. It tells the user if the project's files have changed since they were trusted."""
 
     command: CommandFile
     project: ProjectFiles

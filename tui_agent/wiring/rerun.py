@@ -70,7 +70,9 @@ _OURS = ("run.", "env.", "session.started", "session.head_moved", "log.", "plugi
 
 
 def rerun(base: StartupContext, folder: Path, records: Sequence[Record]) -> "RerunResult":
-    """Rerun the turns of the session in `folder`, whose log has the events `records`, up to the first difference."""
+    """Rerun the turns of the session in `folder`, up to the first difference. `records` are the events in the session's
+    log.
+    """
     with tempfile.TemporaryDirectory(prefix="tui-agent-rerun-") as temporary:
         return anyio.run(partial(_rerun, base, folder, records, Path(temporary)))
 
@@ -117,7 +119,7 @@ async def _rerun(
 
 
 class RerunBench:
-    """An engine with a new log, which gets its prompts, decisions, answers and results from a recorded log."""
+    """An engine with a new log. Its prompts, decisions, answers and results come from a recorded log."""
 
     def __init__(
         self,

@@ -60,7 +60,7 @@ def find_sandbox(base: StartupContext, workspace: Path) -> Sandbox:
 
 
 def _private_paths(base: StartupContext) -> tuple[Path, ...]:
-    """Return the private paths of all data folders that may be in use.
+    """Return the private paths of all data folders that are possibly in use.
 
     Stored sessions contain earlier versions of files, including files with secrets.
     """

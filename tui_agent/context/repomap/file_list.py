@@ -78,7 +78,7 @@ def list_files(root: Path, may_show: Callable[[str], bool]) -> FileList:
 
 
 def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, list[str]]:
-    """Return the list of files, and all names that were found, including those of files that are left out.
+    """Return the list of files, and all names that were found, including the names of files that are left out.
 
     The list's `folders` are empty; `with_folders` computes them later from the names.
     """
@@ -93,8 +93,8 @@ def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, li
 def with_folders(root: Path, listing: FileList, names: list[str], since: int) -> FileList:
     """Return the list of files with `folders` computed: the folders that contain `names`, with modification times.
 
-    `since` is the time in nanoseconds at which the listing started. A folder that may have changed later gets the time
-    -1, which never equals a real time.
+    `since` is the start time of the listing in nanoseconds. A folder that possibly changed later gets the time -1,
+    which never equals a real time.
     """
     return listing._replace(folders=_folder_times(root, names, since))
 
@@ -146,7 +146,7 @@ def is_current(root: Path, known: FileList) -> bool:
 def refresh_list(root: Path, known: FileList, may_show: Callable[[str], bool]) -> FileList:
     """Return the files with current sizes and modification times.
 
-    Returns `known` itself if nothing changed. Lists the folder again if files may have been added or removed.
+    Returns `known` itself if nothing changed. Lists the folder again if files were possibly added or removed.
     """
     if not is_current(root, known):
         return list_files(root, may_show)
@@ -194,7 +194,7 @@ def _folder_times(root: Path, names: list[str], since: int) -> dict[str, int]:
 
 
 def _folder_time(root: Path, name: str, since: int) -> int:
-    """Return the folder's modification time, or -1 if the folder may have changed after `since`."""
+    """Return the folder's modification time, or -1 if the folder possibly changed after `since`."""
     try:
         time_ns = os.stat(f"{root}/{name}").st_mtime_ns  # noqa: PTH116 - thousands of them
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Reading of files whose content is text written by a person.
+"""Reading of files that contain text written by a person.
 
 Invariant: at most `MAX_BYTES` are read, and a link is not followed. Text in another encoding is converted to UTF-8;
 invalid bytes stay, and are replaced when the text is shown.
@@ -83,7 +83,7 @@ def _is_generated(head: bytes) -> bool:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Return True if the data has NUL bytes or many control characters, which can occupy a parser for seconds."""
+    """Return True if the data has NUL bytes or many control characters. They can occupy a parser for seconds."""
     if b"\0" in head:
         return True
     return len(head) - len(head.translate(None, _NO_TEXT)) > max(MOST_STRAY, len(head) * STRAY)

@@ -29,7 +29,7 @@ def count_word(small: bytes, sought: bytes) -> int:
 
 
 class WordCounts:
-    """Counts of a question's words in several texts, from which each text's BM25 score is computed."""
+    """Counts of a question's words in several texts. They give the BM25 score of each text."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
@@ -101,7 +101,7 @@ class FullScan:
 
 
 def search_commits(root: Path, query: Query) -> list[SimilarCommit]:
-    """Return recent commits whose messages match the question, best first. Without git, the list is empty."""
+    """Return recent commits with messages that match the question, best first. Without git, the list is empty."""
     messages = history.read_messages(root)
     counts = WordCounts(query)
     for sha, message in messages.items():

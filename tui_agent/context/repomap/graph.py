@@ -1,7 +1,7 @@
 """Graph of files that use names defined in other files, and the rank of each file in this graph.
 
 Invariant: a name defined in more than `MAX_DEFINERS` files makes no edge, and only the strongest `MAX_OUT` edges of a
-file are used. The result does not depend on the order in which files were indexed.
+file are used. The order of indexing does not change the result.
 """
 
 from array import array
@@ -17,14 +17,14 @@ MAX_NEIGHBOURS = 12
 ROUNDS, DAMPING = 12, 0.85
 _PAIR = Struct("<If")
 Edges = list[dict[int, float]]
-"""Edges of the graph, from files to the files whose names they use.
+"""Edges of the graph, from a file to each file that defines names used by it.
 
-Item `n` belongs to the `n`-th file in path order. It is a `dict` of the other file's number → weight.
+Item `n` belongs to the `n`-th file in path order. It maps the number of another file to the weight of the edge.
 """
 
 
 def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
-    """Return a `dict` of a name's hash → the files that define the name.
+    """Return a `dict` that maps a name's hash to the files that define the name.
 
     Names defined in more than `MAX_DEFINERS` files are left out.
     """
@@ -36,7 +36,7 @@ def definers(defs: Iterable[bytes]) -> dict[int, tuple[int, ...]]:
 
 
 def edges_of(file: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> dict[int, float]:
-    """Return the files whose names `file` uses, each with the weight of the edge, strongest first."""
+    """Return the files that define names used by `file`, each with the weight of the edge, strongest first."""
     weights: dict[int, float] = {}
     get = weights.get
     for others in filter(None, map(known.get, _hashes(refs))):
@@ -55,7 +55,8 @@ def _sort_by_weight(weights: Mapping[int, float]) -> list[int]:
 def all_edges(rows: Sequence[tuple[int, bytes, bytes]]) -> Edges:
     """Return the edges of the whole graph.
 
-    Each row has a file's id, the packed hashes of names that the file uses, and those of names that it defines.
+    Each row has a file's id, the packed hashes of names that the file uses, and the packed hashes of names that it
+    defines.
     """
     known = definers(defs for _, _, defs in rows)
     return [edges_of(index, refs, known) for index, (_, refs, _) in enumerate(rows)]

@@ -11,7 +11,7 @@ from tui_agent.context.repomap.index_db import IndexFile
 from tui_agent.folds.text.word_forms import split_text
 
 MAX_COMMITS, SEARCHED_COMMITS = 4_000, 1_000
-"""Maximum numbers of newest commits: those stored in the index, and those searched while there is no index."""
+"""Maximum number of newest commits in the index, and of newest commits to search while there is no index."""
 GIT_S, SEARCH_S = 20.0, 3.0
 """Time limits in seconds for git: in the worker process, and while a user waits for an answer."""
 MAX_TOUCHED = 30

@@ -61,7 +61,7 @@ class Commits:
         self._db.executemany("DELETE FROM commits WHERE id=?", rows)
 
     def search(self, expression: str, most: int) -> list[SimilarCommit]:
-        """Return the stored commits whose messages match the FTS5 `expression`, best first."""
+        """Return the stored commits with messages that match the FTS5 `expression`, best first."""
         rows = self._db.execute(
             "SELECT -score, files FROM (SELECT rowid AS at, bm25(messages) AS score FROM messages"
             " WHERE messages MATCH ? ORDER BY score, rowid LIMIT ?) JOIN commits ON commits.id = at",
@@ -301,7 +301,8 @@ class IndexFile:
         return array("q", [row_id for row_id, _ in rows]), array("d", [score for _, score in rows])
 
     def files_naming(self, expression: str, most: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-        """Yield files whose defined names match the FTS5 `expression`, highest rank first, with their symbols.
+        """Yield files with defined names that match the FTS5 `expression`, highest rank first. Each file comes with its
+        symbols.
 
         An empty `expression` matches every file.
         """

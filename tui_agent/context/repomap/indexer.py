@@ -129,7 +129,7 @@ _hash_of = itemgetter(0)
 
 
 def count_words(data: bytes) -> "Counter[str]":
-    """Count each identifier and word in UTF-8 text. The text may contain invalid bytes."""
+    """Count each identifier and word in UTF-8 text. The text can contain invalid bytes."""
     plain = data.translate(_BLANK_TABLE)
     if not data.isascii():
         return _strip_underscores(_decode_words(Counter(plain.split())))

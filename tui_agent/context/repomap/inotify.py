@@ -1,6 +1,6 @@
 """Watching of folders with inotify (Linux), so that files need not be checked one by one.
 
-Invariant: the watch may report too much, but it never hides that an event was lost: a queue overflow, a moved folder or
+Invariant: the watch can report too much, but it never hides that an event was lost: a queue overflow, a moved folder or
 a reached limit ends the watch. The kernel does not report writes through a memory map or another hard link, or by
 another computer on a network file system. Therefore the files must still be checked from time to time.
 
@@ -68,7 +68,7 @@ class InotifyWatch:
         os.close(self._fd)
 
     def follow(self, folders: Iterable[str]) -> None:
-        """Watch these folders in addition to those already watched. Raises `OSError` if this is not possible."""
+        """Add these folders to the watched folders. Raises `OSError` if this is not possible."""
         new = [folder for folder in folders if folder not in self._watched]
         if len(new) + len(self._watched) > self._most:
             raise OSError(errno.ENOSPC, "too many folders to watch")
@@ -83,7 +83,7 @@ class InotifyWatch:
     def read_changes(self) -> set[str] | None:
         """Return the files written since the last call. Return None if files or folders were added or removed.
 
-        Raises `WatchLost` if events may have been lost.
+        Raises `WatchLost` if events were possibly lost.
         """
         files: set[str] | None = set()
         for descriptor, mask, name in self._read_events():

@@ -23,7 +23,7 @@ _NAME = re.compile(
     r"(?:(?<=@\")(?P<quoted>[^\"\n]{1,300})|(?P<bare>[\w.+@~/\\$\[\]:#-]{2,300}|\b(?:Make|Docker|Rake|Gem|Proc|Just)file\b))"
 )
 _QUOTES = ("`", "'", '"')
-"""Quotes that may surround a file name."""
+"""Quotes that can surround a file name."""
 _FRAME = re.compile(r"File \"(?P<path>[^\"\n]{1,300})\", line (?P<line>\d{1,7})")
 _LINE = re.compile(r"(?P<path>.*?[^:])(?::|#L)(?P<line>\d{1,7})(?:\b.*)?$")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:[.$][A-Za-z_]\w*)+")
@@ -42,7 +42,7 @@ Alike = Callable[[str], Sequence[str]]
 class NamedFile(NamedTuple):
     """A file named in a question, with the line number named (0: none).
 
-    If one name may mean several files, these files have the same number in `name`.
+    If one name can mean several files, these files have the same number in `name`.
     """
 
     path: str
@@ -138,7 +138,7 @@ def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) 
 def _find_module(word: str, alike: Alike, line: int) -> list[NamedFile]:
     """Return the file of a dotted module name, e.g. `app/models.py` for `app.models.User`.
 
-    The last parts of the name may be names inside the file.
+    The last parts of the name, such as `User`, can be names inside the file.
     """
     if not _MODULE.fullmatch(word):
         return []

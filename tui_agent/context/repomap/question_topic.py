@@ -38,7 +38,7 @@ _LOCATION_WORDS = frozenset(
     machine os phone platform prerequisites ram screenshot screenshots severity smartphone system validations version
     versions""".split()  # noqa: SIM905 - read as prose
 )
-"""Words of headings that ask in which environment a problem occurred."""
+"""Words in headings that ask for the environment of a problem."""
 _PLATFORM_WORDS = frozenset(
     """aarch64 alpine amd android apple arch arm arm64 bit branch bsd build cent centos chrome chromium core cpu darwin debian
     dell desktop docker edge enterprise fedora firefox freebsd galaxy gb ghz gnu home intel ios ipad iphone kernel latest
@@ -215,7 +215,7 @@ def _names_platform(text: str, *, alone: bool = True) -> bool:
 def _lists_platforms(section: _Section) -> bool:
     """Return True if at least half of a section's lines state versions or platforms.
 
-    Lines in code fences, which are program output, are ignored.
+    Lines in code fences are ignored, because they are program output.
     """
     lines = [line for index, line in enumerate(section.lines) if line.strip() and index not in section.code]
     return 2 * sum(map(_is_platform_line, lines)) >= len(lines)

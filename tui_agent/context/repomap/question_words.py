@@ -1,4 +1,4 @@
-"""The words and code names of a question, which are compared with a repository's files."""
+"""The words and code names of a question. They are compared with a repository's files."""
 
 import re
 from itertools import islice, pairwise

@@ -51,7 +51,7 @@ def values_of(query: Query, counts: Mapping[str, int], total: int) -> dict[str, 
 def expression(query: Query) -> str:
     """Return the FTS5 expression that searches commit messages for any word of the question.
 
-    Words of code names are repeated in the expression, which raises their weight.
+    Words of code names occur several times in the expression, for a higher weight.
     """
     return " OR ".join(
         f'"{word}"' for word in query.weights for _ in range(NAME_TIMES if word in query.strong else 1)
@@ -65,7 +65,7 @@ def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Qu
 
 
 def by_history(commits: Sequence[SimilarCommit], query: Query, present: Collection[str]) -> dict[str, float]:
-    """Return the score of each file from past commits whose messages are similar to the question.
+    """Return the score of each file from past commits with messages similar to the question.
 
     `commits` are sorted, best match first; the best match counts most.
     """

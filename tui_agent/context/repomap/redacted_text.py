@@ -68,7 +68,7 @@ class Cleaner:
         return redacted
 
     def _value_indexes(self, texts: Sequence[str], kinds: Sequence[str]) -> Sequence[int]:
-        """Return the indexes of texts that may contain a value."""
+        """Return the indexes of texts that possibly contain a value."""
         if _VALUE.search("\n".join(texts)):
             return [
                 index
@@ -87,7 +87,7 @@ class Cleaner:
     def symbols(self, symbols: tuple[Symbol, ...]) -> tuple[Symbol, ...]:
         """Return symbols read from an index, with secrets redacted.
 
-        The index may have been built before these secrets were known.
+        The index was possibly built before these secrets were known.
         """
         if not self._values or not self._contains_secret(
             [text for symbol in symbols for text in (symbol[0], *symbol[4:])]

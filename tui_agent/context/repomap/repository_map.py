@@ -61,9 +61,9 @@ def show_all(path: str) -> bool:
 
 
 class Visibility(NamedTuple):
-    """The parts of a repository that may be shown.
+    """The parts of a repository that are visible in a map.
 
-    `may_show` returns True for a path that may be listed, read and shown. `rules` identifies the version of `may_show`;
+    `may_show` returns True for a path that can be listed, read and shown. `rules` identifies the version of `may_show`;
     a new version rebuilds the index. `redaction` describes content that must not be shown or stored.
     """
 
@@ -82,9 +82,9 @@ def _is_same(first: tuple[object, object], second: tuple[object, object]) -> boo
 class RepoMap:
     """The map of the repository or folder at `root`. Nothing is read before the first call.
 
-    `cache_folder` holds the index, outside the repository. `patience` is the number of seconds that a call may wait
-    until changed files are indexed. If `detached`, the worker process continues after this process ends. `languages`
-    are the languages that plugins added; the index for them is a separate file.
+    `cache_folder` holds the index, outside the repository. `patience` is the maximum wait of a call until changed files
+    are indexed, in seconds. If `detached`, the worker process continues after this process ends. `languages` are the
+    languages that plugins added; the index for them is a separate file.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class RepoMap:
                 return 0, self._is_building()
 
     def find_definitions(self, name: str, most: int) -> list[Definition]:
-        """Return definitions whose names contain `name`, best match first. Without an index, the list is empty."""
+        """Return definitions with names that contain `name`, best match first. Without an index, the list is empty."""
         with self._lock:
             index_file = self._index.open()
             try:

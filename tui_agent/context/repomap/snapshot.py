@@ -59,7 +59,7 @@ class Snapshot:
         return self._listed[1]
 
     def files_with_first_name(self, first: str) -> Sequence[str]:
-        """Return all files whose names start with the given word, including files that have no words in the index."""
+        """Return all files with names that start with the given word, including files that have no words in the index."""
         return [*self._names.get(first, ()), *self._wordless.get(first, ())]
 
     @cached_property
@@ -109,7 +109,7 @@ class Snapshot:
         }
 
     def similar_commits(self, expression: str, most: int) -> list[SimilarCommit]:
-        """Return the stored commits whose messages match the FTS5 `expression`, best first."""
+        """Return the stored commits with messages that match the FTS5 `expression`, best first."""
         return self._index_file.commits.search(expression, most)
 
     def _word_shares(self, term: str) -> Scores:

@@ -54,7 +54,7 @@ def search_symbols(index_file: IndexFile, query: str, most: int) -> list[Definit
 
 
 def _candidate_files(index_file: IndexFile, query: str) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-    """Yield files that may define the name, with their symbols.
+    """Yield files that could define the name, with their symbols.
 
     Files that contain the whole name come before files that contain only its beginning.
     """

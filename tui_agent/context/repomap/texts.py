@@ -28,10 +28,10 @@ class Text:
         self._lines: dict[str, list[int]] = {}
 
     def lines_of(self, word: str) -> list[int]:
-        """Return the numbers (from 1) of lines with an identifier in which a part starts with `word`.
+        """Return the numbers of lines with an identifier that has `word` at the start of one of its parts.
 
         For example, `name` is found in `fileName` and `named`, but not in `rename`. A word of fewer than four letters
-        must be a whole part.
+        must be a whole part. Lines count from 1.
 
         Returns at most `MAX_HITS` lines.
         """

@@ -15,7 +15,7 @@ _ESCAPED = re.compile(rb'\\([\\"n])')
 
 
 def alternates_file(store: Path) -> Path:
-    """Return the path of the store's `objects/info/alternates`, which lists the object folders it borrows from."""
+    """Return the path of the file `objects/info/alternates`. It lists the object folders that the store borrows from."""
     return store / "objects" / "info" / "alternates"
 
 

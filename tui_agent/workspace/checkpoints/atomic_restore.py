@@ -167,7 +167,7 @@ class StagingFolder:
     def _link_or_move(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
         """Give a file its target name by a hard link, or by a rename if the file cannot be linked.
 
-        Some file systems have no hard links, and Linux may refuse links to files of other users.
+        Some file systems have no hard links, and Linux can refuse links to files of other users.
         """
         try:
             self._operations.link(source, source_fd, target, target_fd)
@@ -234,7 +234,7 @@ class StagingFolder:
 
     @property
     def saved_folder(self) -> str:
-        """Name of the folder in which `undo` saves content that it could not restore."""
+        """Name of the folder for content that `undo` could not restore."""
         return SAVED_PREFIX + self._name.rsplit("-", 1)[-1]
 
     def clear(self) -> None:

@@ -39,11 +39,11 @@ from tui_agent.workspace.checkpoints.store_state import (
 )
 
 MAX_PACK_BYTES = 32_000_000
-"""Maximum bytes of file contents in one pack, which is built in memory."""
+"""Maximum bytes of file contents in one pack. A pack is built in memory."""
 CONVERTING_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
-"""Attributes by which git converts files.
+"""Git attributes that make git convert files.
 
-A converted file may differ from its git object even if both have the same size.
+A converted file can differ from its git object even if both have the same size.
 """
 
 
@@ -141,7 +141,7 @@ def _index_entries(shadow: CheckpointStore, repository: Repository) -> dict[str,
 async def find_doubtful(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository | None
 ) -> set[str]:
-    """Return the files in the user's git index that must be read, because they may differ from git's objects."""
+    """Return the files in the user's git index that must be read. Their content can differ from git's objects."""
     if not baseline.entries or repository is None:
         return set()
     oids = {entry.oid.hex() for entry in baseline.entries.values()}

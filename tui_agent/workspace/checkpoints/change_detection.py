@@ -1,7 +1,7 @@
 """Detection of changes in the workspace since the newest checkpoint.
 
-Git lists new files and files that may have changed; this module then examines each of these files. Meanwhile a thread
-compares the permission bits, which git does not store.
+Git lists new files and possibly changed files; this module then examines each of these files. Meanwhile a thread
+compares the permission bits, because git does not store them.
 """
 
 import os
@@ -63,7 +63,7 @@ class SkippedPaths:
 
 
 def list_examples(paths: Sequence[str]) -> str:
-    """Return the first `MAX_EXAMPLES` paths and the number of the others as text, e.g. "a, b and 3 more"."""
+    """Return the first `MAX_EXAMPLES` paths and the number of further paths as text, e.g. "a, b and 3 more"."""
     names = [path.encode("utf-8", "backslashreplace").decode() for path in sorted(paths)]
     return list_first(names, MAX_EXAMPLES)
 
@@ -184,7 +184,7 @@ def _change_time(root: int, path: str) -> float:
 
 
 async def find_candidates(shadow: CheckpointStore, index: Path | None = None) -> set[str]:
-    """Return every path that may have changed since the newest checkpoint."""
+    """Return every path that could have changed since the newest checkpoint."""
     candidates: set[str] = set()
     faults: list[CheckpointError] = []
     async with anyio.create_task_group() as group:
@@ -242,7 +242,7 @@ def write_patterns(shadow: CheckpointStore) -> None:
 
 
 def find_changed_bits(shadow: CheckpointStore) -> list[str]:
-    """Return the files whose permission bits differ from those in the newest checkpoint."""
+    """Return the files with other permission bits than in the newest checkpoint."""
     modes, stat_file = shadow.modes, os.stat
     plain, executable = modes.usual
     usual = {PLAIN: plain, EXECUTABLE: executable}
@@ -352,7 +352,7 @@ def is_change(
 async def limit_to_quota(
     shadow: CheckpointStore, changes: list[ChangedPath], skips: SkippedPaths
 ) -> list[ChangedPath]:
-    """Return the changes that fit in the store's size quota, and add the others to `skips`."""
+    """Return the changes that fit in the store's size quota. Add the other changes to `skips`."""
     new_bytes = sum(change.state.size for change in changes)
     if shadow.growth_bytes + new_bytes > shadow.limits.total_bytes:
         shadow.growth_bytes = await run_sync(measure_growth, shadow)
@@ -370,7 +370,7 @@ async def limit_to_quota(
 
 
 def measure_growth(shadow: CheckpointStore) -> int:
-    """Return the number of bytes by which the checkpoint store has grown since the first checkpoint."""
+    """Return the growth of the checkpoint store since the first checkpoint, in bytes."""
     path = shadow.git.folder / "first-size"
     recorded = path.read_text() if path.exists() else ""
     initial = int(recorded) if recorded.isdigit() else 0

@@ -21,7 +21,7 @@ class Limits:
     A file that is already in a checkpoint is saved at any size.
     """
     total_bytes: int = 1_000 * MEGABYTE
-    """Maximum bytes that the first checkpoint reads. The store may grow by the same amount after the first checkpoint.
+    """Maximum bytes that the first checkpoint reads. The store can grow by the same amount after the first checkpoint.
     """
     baseline_bytes: int = 256 * MEGABYTE
     """Maximum total bytes of borrowed objects that are copied into the store."""
@@ -44,7 +44,7 @@ def read_limits(settings: CheckpointSettings) -> Limits:
 def find_git(workspace: Path) -> str | None:
     """Return the path of the git program. Never returns a program inside the workspace or the current folder.
 
-    The current folder is excluded because it may be an untrusted project other than the workspace.
+    The current folder is excluded because it could be another, untrusted project.
     """
     current, home_folder = _current_folder(), _home_folder()
     if (

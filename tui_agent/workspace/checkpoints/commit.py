@@ -135,7 +135,7 @@ async def commit_version(shadow: CheckpointStore, path: str, content: bytes | No
 
 
 async def _newest_version(shadow: CheckpointStore, path: str) -> tuple[Entry, Modes]:
-    """Return the newest saved version of a path (entry and permission bits). The path may have been removed since then."""
+    """Return the newest saved version of a path (entry and permission bits), even if the path was removed later."""
     if path in shadow.tracked:
         return shadow.tracked[path], shadow.modes
     removal = await shadow.git.run_line("log", "-1", "--format=%H", shadow.head, "--", path)

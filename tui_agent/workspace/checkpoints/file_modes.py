@@ -29,7 +29,7 @@ class Modes:
         return self.unusual.get(path, self.usual[git_mode == EXECUTABLE])
 
     def has_other_bits(self, path: str, git_mode: int, bits: int) -> bool:
-        """Return True if a regular file's permission bits differ from those in the checkpoint."""
+        """Return True if these permission bits of a regular file differ from the checkpoint."""
         return git_mode in (PLAIN, EXECUTABLE) and self.bits(path, git_mode) != bits
 
     def with_changes(self, bits_by_path: Mapping[str, tuple[int, int]], removed: Iterable[str]) -> "Modes":
@@ -104,6 +104,6 @@ def read_modes(messages: Iterable[str]) -> Modes:
 
 
 def changed_mode_paths(message: str) -> set[str]:
-    """Return the paths whose permission bits a commit changed, as the commit's message lists them."""
+    """Return the paths in the `Mode` lines of a commit message: files with changed permission bits."""
     lines = [line for line in trailer_lines(message) if line.startswith("Mode: ")]
     return {json.loads(line.split(" ", 2)[2]) for line in lines}

@@ -210,7 +210,7 @@ def plan_moves(shadow: CheckpointStore, operations: list[RestoreOperation]) -> l
 def find_emptied_folders(shadow: CheckpointStore, removed: set[str], created: list[str]) -> list[str]:
     """Return the folders that become empty when the files `removed` are removed, deepest first.
 
-    Excludes folders in which a file is created, and folders that were empty when the session started.
+    Excludes folders that get a new file, and folders that were empty when the session started.
     """
     needed = {parent.as_posix() for path in created for parent in PurePosixPath(path).parents}
     folders = {parent.as_posix() for path in removed for parent in PurePosixPath(path).parents} | {

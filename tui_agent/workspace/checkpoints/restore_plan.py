@@ -1,7 +1,7 @@
 """Plan of restoring files to a checkpoint, which is called the source.
 
-The agent or a command may have changed paths between the common ancestor and the source, or between the common ancestor
-and the newest checkpoint. A plan contains all these paths, and also the paths that the user names.
+A plan contains all paths that the agent or a command changed between the common ancestor and the source, or between the
+common ancestor and the newest checkpoint. It also contains the paths that the user names.
 """
 
 import os

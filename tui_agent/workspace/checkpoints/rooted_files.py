@@ -39,7 +39,7 @@ class FileState:
 
     @property
     def can_be_saved(self) -> bool:
-        """True for files and links, which a checkpoint can contain."""
+        """True for files and links, because a checkpoint can contain only these kinds."""
         return self.kind in ("file", "link")
 
     @property

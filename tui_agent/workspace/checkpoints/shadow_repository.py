@@ -51,9 +51,9 @@ class LineChange(NamedTuple):
 class GitCheckpoints:
     """Checkpoints of the folder `workspace` in the git store `store`.
 
-    `git` is the git program, looked up in `PATH` if not given. `sessions` is the folder of all sessions, which the
-    workspace must not contain. Calls run one at a time. The caller must hold the session's lock, because only one
-    process may use a store.
+    `git` is the git program, looked up in `PATH` if not given. `sessions` is the folder of all sessions; the workspace
+    must not contain this folder. Calls run one at a time. The caller must hold the session's lock, because only one
+    process can use a store.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class GitCheckpoints:
             )
 
     async def save_version(self, path: str, content: bytes | None) -> str:
-        """Store a copy of the newest checkpoint in which one file has the given content. Return the copy's commit.
+        """Store a copy of the newest checkpoint, with new content for one file. Return the copy's commit.
 
         If `content` is None, the file is missing in the copy.
         """
@@ -259,7 +259,7 @@ class GitCheckpoints:
             return sorted(changes.values())
 
     async def checkout(self, commit: str, dest: Path) -> None:
-        """Write a checkpoint's files into an empty folder, which is created if missing."""
+        """Write a checkpoint's files into an empty folder. If the folder is missing, it is created."""
         async with self._read_access() as shadow:
             await shadow.find_tree(commit)
             modes = await shadow.read_modes(commit)
@@ -289,7 +289,7 @@ class GitCheckpoints:
             return renamed
 
     async def import_bundle(self, bundle: Path, last_commit: str = "") -> None:
-        """Create the store from a bundle, which is verified completely. The store must not exist yet.
+        """Create the store from a bundle, and check the whole bundle. The store must not exist yet.
 
         With `last_commit`, only this checkpoint and its ancestors are kept.
         """

@@ -17,7 +17,7 @@ from tui_agent.workspace.checkpoints.git_runner import OBJECT_ID_CHARS
 from tui_agent.workspace.checkpoints.store_state import MAIN_REF, CheckpointStore, write_file
 
 DAMAGED_PREFIX = "damaged-"
-"""Name prefix of the folder, inside the checkpoint store, to which damaged files are moved."""
+"""Name prefix of the folder for damaged files, inside the checkpoint store."""
 
 
 STAND_INS_FILE = "stand-ins"

@@ -78,7 +78,7 @@ async def restore_borrowing(shadow: CheckpointStore) -> None:
 
 
 def _remove_broken_ref(path: Path) -> None:
-    """Remove a git ref whose content is broken, because git would not replace it."""
+    """Remove a git ref with broken content, because git would not replace it."""
     if path.is_dir():
         shutil.rmtree(path)
     path.unlink(missing_ok=True)

@@ -50,7 +50,7 @@ class CheckpointStore:
     tracked: dict[str, Entry] = field(default_factory=dict)
     modes: Modes = field(default_factory=Modes)
     growth_bytes: int = 0
-    """Number of bytes by which the store has grown since its first checkpoint. It may be slightly too high."""
+    """Growth of the store since its first checkpoint, in bytes. The number can be slightly too high."""
     unsaved_paths: set[str] = field(default_factory=set)
     """Existing paths that no checkpoint contains: git ignores them, or they were skipped. Folders end with `/`."""
     checked_ignored: frozenset[str] = frozenset()
@@ -74,7 +74,7 @@ class CheckpointStore:
         return session.relative_to(self.workspace).as_posix()
 
     def find_generated(self) -> GeneratedFolders:
-        """Return a finder of generated folders, which looks at the files of the checkpoint and of the workspace.
+        """Return a finder of generated folders. It looks at the files of the checkpoint and of the workspace.
 
         Use it for one call only, and in a thread, because it blocks.
         """
@@ -177,7 +177,7 @@ def _parse_entries(out: bytes) -> dict[str, Entry]:
 
 
 def copy_index(source: Path, target: Path) -> None:
-    """Copy a git index with its modification time, which git uses to decide which entries to trust."""
+    """Copy a git index with its modification time. Git needs this time to decide which entries to trust."""
     shutil.copyfile(source, target)
     status = source.stat()
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))

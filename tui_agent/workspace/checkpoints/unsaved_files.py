@@ -42,7 +42,7 @@ def parse_before_lines(message: str) -> set[str]:
 
 
 def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> list[str]:
-    """Return the `Left` lines for paths that are treated as changed by both the session and a person.
+    """Return the `Left` lines for paths that count as changed by the session and by a person.
 
     A restore skipped these paths, or the author of their change is unknown. `first_kept` maps a path to the commit that
     first saved it; a path that no commit saved is not a key.
@@ -70,14 +70,14 @@ def _keep_existing(workspace: Path, paths: set[str]) -> set[str]:
 async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iterable[str]) -> None:
     """Add new paths to `unsaved_paths` if git ignored them until the ignore rules changed.
 
-    Their files may be older than the session.
+    Their files are possibly older than the session.
     """
     if new and any(path.rsplit("/", 1)[-1] == IGNORE_FILE for path in changed):
         shadow.unsaved_paths |= await _find_previously_ignored(shadow, new)
 
 
 async def record_ignored(shadow: CheckpointStore, new: list[str]) -> None:
-    """Add new paths that git ignores to `unsaved_paths`, except those that an earlier change detection examined."""
+    """Add new paths that git ignores to `unsaved_paths`. Paths that an earlier change detection examined are not added."""
     unknown = [path for path in new if path not in shadow.checked_ignored]
     if unknown:
         shadow.unsaved_paths |= await find_ignored(shadow, unknown, None)

@@ -1,1 +1,1 @@
-"""Environments whose commands run in a container, with the workspace mounted from this machine."""
+"""Environments that run commands in a container, with the workspace mounted from this machine."""

@@ -42,7 +42,7 @@ class ContainerSettings:
     arguments: tuple[str, ...] = ()
     environment: str = "docker"
     work_dir: str = ""
-    """A second path at which the workspace is mounted; empty for none."""
+    """A second path of the workspace in the container; empty for none."""
 
     @property
     def program(self) -> str:
@@ -56,7 +56,7 @@ class ContainerSettings:
         return f"a {self.program} container (image {self.image}, {network})"
 
     def command_line(self, environ: Mapping[str, str]) -> "DockerCommandLine":
-        """Return the command lines of the program, which is searched in the `PATH` of `environ`."""
+        """Return the command lines of the program. The program is searched in the `PATH` of `environ`."""
         kind = ApptainerCommandLine if self.environment == "apptainer" else DockerCommandLine
         return kind(self, environ)
 

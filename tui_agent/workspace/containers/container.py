@@ -32,7 +32,7 @@ REMOVE_LIMIT_S = 10.0
 POLL_S = 0.03
 _REMOVAL_VARIABLES = ("HOME", "PATH", "TMPDIR", "USER")
 _REMOVAL_PREFIXES = ("CONTAINER", "DOCKER_", "XDG_", "STORAGE_", "REGISTRY_", "DBUS_")
-"""Name prefixes of environment variables. The container program may need such variables to find the container again."""
+"""Name prefixes of environment variables that the container program possibly needs to find the container again."""
 
 
 class Container:
@@ -249,7 +249,7 @@ class ContainerLauncher:
         wrapped: bool = False,
         cleanup: Sequence[str] = (),
     ) -> "ContainerCommand | StartFailure":
-        """Start a program. It gets the variables of the image and those of `env`."""
+        """Start a program. The program gets the variables of the image and of `env`."""
         container = self._container
         program = container.command_line.run(container.name, env, has_input=self._has_input)
         words = (*program, "sh", "-c", COMMAND, "sh", "merged" if self._merged else "separate", *argv)

@@ -1,7 +1,7 @@
 """The environments `docker` and `apptainer`: commands run in a container, and files are read on this machine.
 
-The workspace is mounted in the container at its own path. So checkpoints, the repository map, instructions and
-mentions, which read this machine's files, see what commands change.
+The workspace is mounted in the container at its own path. Checkpoints, the repository map, instructions and mentions
+read this machine's files. So they see what commands change.
 
 Invariant: a file tool never opens a file outside the workspace, because the container has other files there.
 """

@@ -109,8 +109,8 @@ exit $code
 )
 """The parent of one command: `sh -c COMMAND sh merged|separate PROGRAM ARGUMENT…`.
 
-It ends the processes that the command leaves behind, and exits with the command's exit code. After a SIGTERM, which
-comes from tui-agent, it leaves these processes to the supervisor.
+It ends the processes that the command leaves behind, and exits with the command's exit code. After a SIGTERM from
+tui-agent, it leaves these processes to the supervisor.
 """
 
 FIND_PROGRAM = _FIND_PROGRAM + 'find_program "$1"'

@@ -1,1 +1,1 @@
-"""Git repositories read from their files, without running git on a configuration that may be hostile."""
+"""Reading of git repositories from their files. No git command runs with a possibly hostile configuration."""

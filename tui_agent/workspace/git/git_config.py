@@ -1,9 +1,10 @@
-"""Strict reader of a repository's git configuration, and the settings that are harmless for git commands that only read.
+"""Strict reader of a repository's git configuration, and the settings that are harmless for git commands that only
+read.
 
 Invariant: a file is accepted only if every line has a simple form and every setting is known to be harmless. Included
-files and paths are not followed. The settings are an allow-list from git's own documentation (2.25 to 2.53). An unlisted
-key in a section that git reads is treated as harmful: its value may be a program, a file, another repository or more
-configuration.
+files and paths are not followed. The settings are an allow-list from git's own documentation (2.25 to 2.53). An
+unlisted key in a section that git reads is treated as harmful: its value could be a program, a file, another repository
+or more configuration.
 """
 
 import re
@@ -100,7 +101,7 @@ reftable remotes replay revert safe sequence showbranch sideband ssh trace2 trai
 """Names of sections that git reads although none of their keys is in the list of harmless keys."""
 
 OPEN_SECTIONS = frozenset({"advice", "color", "column", "gui"})
-"""Sections of a git configuration in which every setting is harmless."""
+"""Sections of a git configuration that have only harmless settings."""
 _SWITCH = "(?i:|true|false|yes|no|on|off|0|1)"
 _OFF = "(?i:|false|no|off|0)"
 _LFS_SKIP = r"(?: --skip)?"
@@ -189,7 +190,7 @@ _SETTING = re.compile(
 """Regular expression for a key and its value, quoted or not. Possessive quantifiers prevent slow matching on any line.
 """
 _TOOL_SECTIONS = frozenset({"branch", "remote"})
-"""Sections in which other tools store keys with a hyphen. Git's own keys have no hyphen."""
+"""Sections with hyphenated keys of other tools. Git's own keys have no hyphen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +224,7 @@ def read_config(path: str) -> GitConfig:
 def _parse(text: str, path: str) -> list[tuple[str, str]]:
     """Return the settings that refer to other folders, as pairs of key and value.
 
-    Raises `SteeredError` for any setting that may be harmful.
+    Raises `SteeredError` for any setting that is not certainly harmless.
     """
     redirects: list[tuple[str, str]] = []
     section = subsection = None

@@ -69,7 +69,7 @@ class GitContent:
         return cached[1]
 
     def may_track_files_in(self, folder: str) -> bool:
-        """Return False if the folder is in a repository whose index certainly has no files below the folder."""
+        """Return False only if the folder's repository certainly tracks no files below the folder."""
         top = self._find_repository(folder.rpartition("/")[0])
         if top is None:
             return True
@@ -129,7 +129,7 @@ def _stamp(info: os.stat_result) -> tuple[int, ...]:
 
 
 def _find_entries(index: bytes, path: bytes) -> Iterator[_Entry]:
-    """Yield the index entries of a path. Yields none for index version 4, which compresses paths."""
+    """Yield the index entries of a path. Yields none for index version 4, because that version compresses paths."""
     if index[:4] != b"DIRC" or index[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
         return
     position = index.find(path + b"\0")

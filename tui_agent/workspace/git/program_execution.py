@@ -97,9 +97,9 @@ class RepositoryCheck:
         self._check_objects(f"{folder}/objects", homes)
 
     def find_submodules(self, folder: str) -> tuple[str, ...]:
-        """Return the git folders of a repository's submodules, which are below its folder `modules`.
+        """Return the git folders of a repository's submodules. They are below the repository's folder `modules`.
 
-        The names of submodules may contain slashes.
+        The names of submodules can contain slashes.
         """
         repositories: list[str] = []
         pending = [f"{folder}/modules"]
@@ -159,8 +159,8 @@ _IGNORED_REVISIONS = ".git-blame-ignore-revs"
 def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
     """Return True if read-only git commands could run programs or read outside files because of a repository.
 
-    `folders` are the folders in which git is started, as relative names or patterns. The repositories around them and
-    around `root` are checked. The result is also True if git has no work tree in one of `folders`, because git then
+    `folders` are the working folders of the git commands, as relative names or patterns. The repositories around them
+    and around `root` are checked. The result is also True if git has no work tree in one of `folders`, because git then
     compares arbitrary files.
     """
     home = os.path.realpath(root)

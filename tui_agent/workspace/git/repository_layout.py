@@ -178,7 +178,7 @@ def list_work_trees(folder: str) -> tuple[str, ...]:
 
 
 def find_gitlinks(repository: Repository, work_tree: str) -> Iterator[str]:
-    """Yield the folders of those submodules in a work tree that have a `.git` of their own."""
+    """Yield the folders of submodules in a work tree. Submodules without a `.git` of their own are left out."""
     links = _indexes.get(f"{repository.folder}/index") or ()
     if len(links) > MAX_GITLINKS:
         raise SteeredError(f"{repository.folder} links to too many repositories")

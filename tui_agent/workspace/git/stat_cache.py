@@ -20,7 +20,7 @@ _MAX_CACHED = 10_000
 
 
 class SteeredError(Exception):
-    """Raised if a git repository is not understood, or may make git run a program or read another file."""
+    """Raised if a git repository is not understood, or could make git run a program or read another file."""
 
 
 @dataclass(frozen=True, slots=True)

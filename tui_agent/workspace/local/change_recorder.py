@@ -1,7 +1,7 @@
 """Environment wrapper that records every file change.
 
-Invariant: before a change is made, the old and the new content are stored as blobs, in which secrets are redacted. The
-event directly follows the change, so a cancellation cannot separate them.
+Invariant: before a change is made, the old and the new content are stored as blobs, with secrets redacted. The event
+directly follows the change, so a cancellation cannot separate them.
 """
 
 from collections.abc import Awaitable, Callable

@@ -52,8 +52,8 @@ CHILD_ENVIRONMENT = {
 }
 """Variables set for every program: no pager, no prompts, no terminal colours.
 
-`safe.bareRepository` makes git use only repositories with a `.git`. Otherwise any folder could have the form of a bare
-repository, whose configuration can make git run programs.
+`safe.bareRepository` makes git use only repositories with a `.git`. Otherwise any folder could look like a bare
+repository, and its configuration could make git run programs.
 """
 DEFAULT_OUTPUT_COLUMNS = 80
 """Width of program output in columns until a client sends the width of its display."""
@@ -277,7 +277,7 @@ def _is_python(name: str) -> bool:
 
 
 def _find_carriers(marker: bytes) -> Iterator[int]:
-    """Yield the ids of processes whose environment has a variable that starts with `marker`.
+    """Yield the ids of processes that have an environment variable starting with `marker`.
 
     A last resort in case a command's warden (its parent process, see `reaper`) and the reaper were both killed. Linux
     only; does not find a process that cleared its environment.

@@ -20,7 +20,7 @@ from tui_agent.workspace.local.containment import MAX_DEPTH, Containment
 from tui_agent.workspace.local.local_files import scan_folder
 
 ALWAYS_SKIPPED = REPOSITORY_FOLDERS | CACHE_FOLDERS
-"""Folders without user content, such as `.git`, which a walk always leaves out.
+"""Folders without user content, such as `.git`. A walk always leaves them out.
 
 A walk treats `INSTALLED_FOLDERS` like ignored folders, even if no ignore file lists them.
 """

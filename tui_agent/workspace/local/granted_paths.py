@@ -1,8 +1,8 @@
-"""Environment wrapper for one tool call, which opens the files outside the workspace that the call may use.
+"""Environment wrapper for one tool call. It opens the allowed files outside the workspace.
 
 Invariant: a path outside the workspace is opened only if its real path was allowed; the inner environment refuses all
-others. An approved path always opens the file that it referred to when it was approved: a link created later, inside
-or outside the workspace, is refused.
+other outside paths. An approved path always opens the file that it referred to when it was approved: a link created
+later, inside or outside the workspace, is refused.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ from tui_agent.workspace.local.local_files import LocalFiles
 
 @runtime_checkable
 class LocalFilesystem(Protocol):
-    """An environment whose files are on this machine."""
+    """An environment with files on this machine."""
 
     @property
     def containment(self) -> Containment: ...
@@ -53,8 +53,8 @@ def grant_paths(
 class GrantedEnvironment(EnvironmentWrapper):
     """Wraps an environment on this machine, and opens the allowed files outside the workspace itself.
 
-    `outside` are absolute real paths that may be opened; a folder includes everything below it. `pinned` maps paths, as
-    given to a tool, to the real paths that they had when the call was decided.
+    `outside` are absolute real paths that can be opened; a folder includes everything below it. `pinned` maps a path,
+    as given to a tool, to its real path at the time of the policy's decision.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from tui_agent.protocol.base import JsonMap
 from tui_agent.units import format_bytes
 
 DENY_EXIT_CODE = 2
-"""Exit status by which a hook command denies the event."""
+"""Exit status of a hook command that denies the event."""
 MAX_ANSWER_BYTES = 1 << 20
 MAX_ERROR_BYTES = 4_096
 

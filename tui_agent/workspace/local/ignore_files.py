@@ -1,12 +1,11 @@
-"""Ignore files of a workspace: which files they hide from searches, and which they may re-include.
+"""Ignore files of a workspace: the files that they hide from searches, and the files that they can re-include.
 
 Invariant: this module only reads, and its work is limited. Beyond the limit, a file is treated as not hidden. A file is
 treated as hidden only if a rule in its folder or above hides it, and git and other programs interpret the rule in the
 same way. Ambiguous rules are treated as re-including.
 
-`pathspec` would not shorten this module, because it only matches paths by git's rules, which `folds.text.gitignore`
-does too. This module finds the lines that all programs interpret in the same way, and the lines that may re-include
-files.
+`pathspec` would not shorten this module, because it only matches paths by git's rules, as `folds.text.gitignore` does.
+This module finds the lines that all programs interpret in the same way, and the lines that can re-include files.
 """
 
 import os
@@ -52,7 +51,7 @@ class _FolderRules:
     left_out: bool = False
     """True if the folder itself is hidden from searches."""
     brought_back: tuple[str, ...] = ()
-    """Lower-case patterns for the last path components of files that may be re-included."""
+    """Lower-case patterns for the last path components of files that a rule can re-include."""
 
 
 class IgnoreFiles:
@@ -81,7 +80,7 @@ class IgnoreFiles:
         return self._work_left >= 0 and rules.is_ignored(name, folder)
 
     def may_be_brought_back(self, name: str) -> bool:
-        """Return True if a `!` line may re-include this file, by matching the file or a folder above it."""
+        """Return True if a `!` line could re-include this file, by matching the file or a folder above it."""
         patterns = self._read_folder(name.rpartition("/")[0]).brought_back
         names = name.lower().split("/")
         self._work_left -= len(patterns) * len(names)

@@ -1,4 +1,4 @@
-"""The stored spelling of a path, for file systems on which several spellings open the same file.
+"""The stored spelling of a path, for file systems that open one file under several spellings.
 
 Invariant: this module works on any file system. A name that can be opened but is not listed in its folder is another
 spelling of the listed name with the same inode. So two names that differ only in case are treated as one name only if
@@ -88,7 +88,7 @@ def _other_spellings(name: str) -> set[str]:
 
 
 def _is_unusual(name: str) -> bool:
-    """Return True if a file system may list the file under another name, as for `PROGRA~1` or `name.`."""
+    """Return True if a file system could list the file under another name, for example `PROGRA~1` or `name.`."""
     return "~" in name or name[-1] in ". " or any(unicodedata.category(char) == "Cf" for char in name)
 
 

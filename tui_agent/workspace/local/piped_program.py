@@ -1,6 +1,7 @@
 """Background programs that are connected by pipes, such as MCP servers.
 
-Invariant: like a command, such a program is a child of the reaper, which ends it when this process ends or is killed.
+Invariant: like a command, such a program is a child of the reaper. The reaper ends the program when this process ends
+or is killed.
 """
 
 import os
@@ -21,7 +22,7 @@ _KILL_GRACE_S = 0.5
 
 
 class PipedProcess:
-    """A running program whose standard input, output and errors are pipes; see `ports.environment`."""
+    """A running program with pipes as standard input, output and errors; see `ports.environment`."""
 
     def __init__(
         self, child: Child, stdin: int, stdout: int, stderr: int, release: Callable[[], object] | None = None
@@ -56,7 +57,7 @@ class PipedProcess:
     async def end(self, grace_s: float) -> int | None:
         """Close the program's input, wait up to `grace_s` seconds for it to exit, then end all its processes.
 
-        Returns the exit code, negative for a signal. Nothing else may use the process any more.
+        Returns the exit code, negative for a signal. The process must not be used after this call.
         """
         with anyio.CancelScope(shield=True):
             os.close(self._stdin)

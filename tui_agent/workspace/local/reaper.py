@@ -239,7 +239,9 @@ class Warden:
         return max(int((self._kill_at - time.monotonic()) * 1000) + 1, int(KILL_INTERVAL_S * 1000))
 
     def _read_messages(self) -> bool:
-        """Read tui-agent's messages about the command. Return False if tui-agent has ended, which closes the socket."""
+        """Read tui-agent's messages about the command. Return False if the socket is closed, because tui-agent has
+        ended.
+        """
         try:
             data = self._line.recv(4096)
         except OSError:
@@ -418,7 +420,8 @@ def kill_descendants(root: int, without: Iterable[int]) -> int:
 
 
 def send_signal(pid: int, parent: int, signal_number: signal.Signals) -> bool:
-    """Send a signal to a process if it is a child of `parent`. Otherwise its process id may have been reused.
+    """Send a signal to a process. On Linux, only if it is still a child of `parent`, because its id could have been
+    reused.
 
     Return True if the signal was sent.
     """

@@ -46,7 +46,7 @@ class ReaperError(Exception):
 
 
 class Child:
-    """A running command and its processes. Only one task at a time may use it, except for `kill`."""
+    """A running command and its processes. Only `kill` can be called while another task uses the object."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
@@ -83,7 +83,7 @@ class Child:
         return None
 
     async def wait(self) -> None:
-        """Wait until the command itself has ended. Processes that it started may continue."""
+        """Wait until the command itself has ended. Processes that it started can still be running."""
         while self.code is None and not self.is_gone:
             await self._receive_more()
 
@@ -98,7 +98,7 @@ class Child:
         self._send_line("kill")
 
     def close(self) -> None:
-        """Close the socket to the command's warden, which then kills the remaining processes."""
+        """Close the socket to the command's warden. The warden then kills the remaining processes."""
         self._line.close()
 
     async def _receive_more(self) -> None:
@@ -167,8 +167,8 @@ def _read_mount_points(lines: list[str]) -> dict[str, str]:
 class ReaperClient:
     """Starts one environment's commands through a reaper process.
 
-    `processes` is the process limit per command, where it can be enforced. `groups` returns the control groups in which
-    new groups can be created.
+    `processes` is the process limit per command, where it can be enforced. `groups` returns the control groups that can
+    contain new groups.
     """
 
     def __init__(

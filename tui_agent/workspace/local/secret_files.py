@@ -1,4 +1,4 @@
-"""Search for files that may hold secrets, and for links out of the workspace, before each command.
+"""Search for possible secret files, and for links out of the workspace, before each command.
 
 Invariant: this module only reads, runs nothing and follows no link to a folder. The work is limited, and a folder is
 read again only if it changed. The caller decides which names are secret (the policy's list).
@@ -43,7 +43,7 @@ _MAX_KEY_FILE_BYTES = 2_000_000
 _SETTLED_NS = 50_000_000
 """Minimum age of a folder's last change, in nanoseconds, before the folder's listing can be reused.
 
-If the change is younger, the folder is read again: another change may have the same time.
+If the change is younger, the folder is read again: another change can have the same time.
 """
 _MAX_NAME_BYTES = 255
 """Maximum bytes of a name in a folder."""
@@ -63,7 +63,7 @@ class _Folder:
     every_link: tuple[str, ...] = ()
     """Names of all symbolic links in the folder."""
     option_names: tuple[str, ...] = ()
-    """Names that a program may take for an option, e.g. `-rf`."""
+    """Names that a program could take for an option, e.g. `-rf`."""
     odd_names: tuple[str, ...] = ()
     """Names that are misread if a list is split at blanks, or that have a special meaning for some programs."""
     installed: tuple[str, ...] = ()
@@ -73,11 +73,11 @@ class _Folder:
     steering: tuple[str, ...] = ()
     """Files that configure the behaviour of some programs."""
     control_names: tuple[str, ...] = ()
-    """Names of ignore files and repositories, which affect which files searches skip."""
+    """Names of ignore files and repositories. They affect which files searches skip."""
 
 
 class SecretFiles:
-    """Finds the files below `root` that may hold secrets. Blocking: call it in a thread.
+    """Finds possible secret files below `root`. Blocking: call it in a thread.
 
     `is_secret` returns True for a secret path in the workspace (a folder's path ends with a slash). `readable` are
     globs of paths that the user made readable for commands.
@@ -115,7 +115,7 @@ class SecretFiles:
         """Folders that the newest scan could not read."""
 
     def find_secrets(self) -> tuple[SecretFile, ...]:
-        """Return the files in the workspace that may hold secrets now."""
+        """Return the possible secret files in the workspace."""
         with self._lock:
             files: dict[str, SecretFile] = {}
             self.incomplete_reason = ""
@@ -163,7 +163,7 @@ class SecretFiles:
         return WorkspaceLink(name, target, inside != target and self._secret(inside))
 
     def _secret_names(self) -> Iterator[tuple[str, bool]]:
-        """Yield the names of files that may hold secrets, each with True if it is a link."""
+        """Yield the names of possible secret files, each with True if it is a link."""
         pending, later, current = deque([""]), deque[str](), dict[str, _Folder]()
         self._current = current
         while (pending or later) and len(current) < MAX_FOLDERS:

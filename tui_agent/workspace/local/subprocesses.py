@@ -125,7 +125,7 @@ class OutputCollector:
 
     @property
     def cut_offset(self) -> int:
-        """Offset in the collected output at which bytes were left out."""
+        """Offset of the omitted bytes in the collected output."""
         return len(self._first)
 
     def output(self) -> bytes:

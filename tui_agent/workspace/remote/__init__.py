@@ -1,1 +1,1 @@
-"""Environments whose commands run on a machine of a provider, with a copy of the workspace."""
+"""Environments that run commands on a machine of a provider, with a copy of the workspace."""

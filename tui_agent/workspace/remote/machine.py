@@ -42,7 +42,7 @@ class RemoteMachine(Protocol):
         on_stdout: Callable[[bytes], None],
         on_stderr: Callable[[bytes], None],
     ) -> int:
-        """Run a program to its end and return its exit code. A cancelled call may leave the program running."""
+        """Run a program to its end and return its exit code. After a cancellation, the program can still be running."""
         ...
 
     async def write_file(self, data: bytes, path: str) -> None:

@@ -101,7 +101,7 @@ def _bind_each(option: str, paths: Iterable[str]) -> Iterator[str]:
 
 
 def _cover_each(source: str, paths: Iterable[str]) -> Iterator[str]:
-    """Yield options that mount `source` over each path. `source` is a device, which cannot be opened in the sandbox."""
+    """Yield options that mount `source` over each path. `source` is a device; the sandbox does not allow opening it."""
     for path in paths:
         yield from ("--ro-bind", source, path)
 

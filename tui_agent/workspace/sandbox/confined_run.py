@@ -129,7 +129,7 @@ def _open_confined(
 
 
 class _OutputFilter:
-    """Passes a sandboxed command's output on, but delays a first line that bubblewrap may have written.
+    """Passes a sandboxed command's output on, but delays a first line that bubblewrap possibly wrote.
 
     If this line is the only output, the command has not run.
     """
@@ -201,7 +201,7 @@ def _prepare(
 
 
 def _missing_program(command: Command) -> ExecResult | None:
-    """Return a result that says that the program or folder is missing; None if both exist.
+    """Return a result that says that the program or folder is missing. Return None if both exist.
 
     Bubblewrap's own message is unclear.
     """

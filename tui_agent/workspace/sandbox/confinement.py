@@ -92,7 +92,7 @@ class ConfinementError(Exception):
 
 
 class Confinement:
-    """The sandbox in which one environment's commands run. `records` is a folder that all tui-agent processes share.
+    """The sandbox for the commands of one environment. `records` is a folder that all tui-agent processes share.
 
     All methods block: call them in a thread.
     """
@@ -189,7 +189,7 @@ class Confinement:
         return rename_new(root, self.bounds.renamed, find_more)
 
     def secret_files(self) -> tuple[SecretFile, ...]:
-        """Return the files of the workspace that may hold secrets now."""
+        """Return the possible secret files of the workspace."""
         return () if self._secrets is None else self._secrets.find_secrets()
 
     def scan(self) -> WorkspaceScan:
@@ -213,7 +213,7 @@ class Confinement:
         return "" if self._secrets is None else self._secrets.incomplete_reason
 
     def close(self) -> None:
-        """Remove the sandbox's private folders. No command may be running."""
+        """Remove the sandbox's private folders. Call it only when no command is running."""
         with self._lock:
             private, self._private = self._private, None
             lock_fd, self._lock_fd = self._lock_fd, -1

@@ -1,4 +1,4 @@
-"""Paths outside the workspace that one command may write, because exactly these paths were judged and allowed.
+"""Paths outside the workspace that one command can write, because exactly these paths were judged and allowed.
 
 Invariant: no other paths become writable. A missing file is first created empty, and removed again if the command
 leaves it empty. A folder becomes writable with everything below it, but only if nothing in it is guarded
@@ -37,7 +37,7 @@ class OpenedPath:
 
 @contextmanager
 def open_paths(bounds: Bounds, paths: Sequence[str]) -> Iterator[tuple[OpenedPath, ...]]:
-    """Yield the real paths of `paths` that the command may write. Each path is looked up again without following links."""
+    """Yield the real paths of `paths` that the command can write. Each path is looked up again without following links."""
     created: list[OpenedPath] = []
     try:
         candidates = [

@@ -13,7 +13,7 @@ from tui_agent.fast_dataclass import dataclass
 
 _MAX_FILE_BYTES = 1_000_000
 _HOOKS_PATH = re.compile(r"hookspath[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE)
-"""Regular expression for the setting `hooksPath` anywhere in a line: a section's header may precede it.
+"""Regular expression for the setting `hooksPath` anywhere in a line, for example after a section's header.
 
 A match in a comment does no harm.
 """

@@ -28,13 +28,13 @@ _MAX_NAMED = 32
 class Bounds:
     """Limits of the access that all sandboxed commands of one environment have.
 
-    - `hidden` are absolute paths of secrets; the last component may be a glob.
-    - `read_only`, `absent` and `renamed` are names at the top of the workspace. No command may write `read_only` names
+    - `hidden` are absolute paths of secrets; the last component can be a glob.
+    - `read_only`, `absent` and `renamed` are names at the top of the workspace. No command can write `read_only` names
       or create `absent` names. A `renamed` name is renamed if it appears while a command runs.
     - `own_folders` are tui-agent's own folders; `writable` are further folders that the user made writable.
-    - `is_guarded` returns True for an outside path that may never be written; `guarded_folders` are guarded folders below
+    - `is_guarded` returns True for an outside path that must never be written; `guarded_folders` are guarded folders below
       the home folder, existing or not.
-    - `is_secret` returns True for a workspace path that may hold secrets; `readable` are globs of secret paths that the
+    - `is_secret` returns True for a workspace path with possible secrets; `readable` are globs of secret paths that the
       user made readable for commands.
     - `steering` are names of files that configure programs.
     """
@@ -86,7 +86,7 @@ class Mounts:
 
     @property
     def writable_now(self) -> tuple[str, ...]:
-        """The paths that this command may write."""
+        """The paths that this command can write."""
         return () if self.read_only else self.writable
 
 
@@ -99,7 +99,7 @@ def find_mounts(
 ) -> Mounts:
     """Return the mounts of a sandboxed command. Paths in `words`, its command line, stay visible.
 
-    `opened` are further paths that the command may write. At `own` paths, nothing of the machine is visible.
+    `opened` are further paths that the command can write. At `own` paths, nothing of the machine is visible.
     """
     git = find_git_places(bounds.root)
     writable = [
@@ -152,7 +152,7 @@ def _read_only_paths(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) ->
 
 
 def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
-    """Yield the entries of the home folder whose names do not start with a dot: the user's own files.
+    """Yield the entries of the home folder without a dot at the start of their names: the user's own files.
 
     Folders that contain the workspace or programs are left out.
     """
@@ -168,7 +168,9 @@ def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
 
 
 def find_existing(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the real paths of existing `paths`, whose last component may be a glob. A folder's path ends with a slash."""
+    """Yield the real paths of existing `paths`. The last component of a path can be a glob. A folder's path ends with a
+    slash.
+    """
     for path in paths:
         folder, name = os.path.split(path)
         for match in map(str, Path(folder).glob(name)) if "*" in path else (path,):

@@ -1,9 +1,8 @@
 """Renaming of settings that a confined command created, for example `.claude` and `.vscode`.
 
-Other programs would use such settings without asking.
-
-A program can create any name in a folder that it may write, and a placeholder at each name would be visible to
-everybody. Therefore such a file is renamed when the command and all its processes have ended.
+Other programs would use such settings without asking. A placeholder at each possible name would prevent their creation,
+but everybody would see the placeholders. Therefore such a file is renamed when the command and all its processes have
+ended.
 
 Invariant: nothing is deleted, and nothing that existed before the command is touched.
 """

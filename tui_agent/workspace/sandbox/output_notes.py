@@ -82,7 +82,7 @@ def find_output_notes(
 
 
 def _looks_at_changes(script: str) -> bool:
-    """Return True if one of the commands may be a git command that compares files with the repository."""
+    """Return True if one of the commands could be a git command that compares files with the repository."""
     return any(
         (git := _GIT.search(command)) and _LOOKS_AT_CHANGES.search(command, git.end())
         for command in re.split(r"[;|&\n]", script)

@@ -55,8 +55,9 @@ _OPENING_CALLS: Final = {"open": (1, 2), "openat": (2, 3)}
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """A processor architecture: its number in seccomp filters (`audit`), and `numbers`, a map of system call name →
-    number.
+    """A processor architecture.
+
+    `audit` is its number in seccomp filters. `numbers` maps a system call's name to its number.
     """
 
     audit: int

@@ -31,7 +31,7 @@ def find_listening_below(folder: str, table: Path = _TABLE) -> list[str]:
     Raises `OSError` if the workspace has too many folders.
 
     The whole workspace is searched, because the kernel's table has only the path given when a socket was created. This
-    path may be relative to the program's folder, and the folder may have been moved since.
+    path can be relative to the program's folder, and the folder could have been moved since.
     """
     names = set[str]()
     for path in _read_socket_names(table):

@@ -41,7 +41,7 @@ Without the variable, the program would put its cache in the workspace.
 """
 SANDBOX_VARIABLE = "TUI_AGENT_SANDBOX"
 _SETTINGS = "GIT_CONFIG_PARAMETERS"
-"""Name of the variable from which git reads additional settings, each in single quotes."""
+"""Name of a variable with additional settings for git, each in single quotes."""
 
 
 def confined_variables(env: Mapping[str, str], temporary: str, *, read_only: bool = False) -> dict[str, str]:
