@@ -79,7 +79,7 @@ class EditorAgent:
         self._images = images
         self._sessions: dict[str, EditorSession] = {}
         self._models: dict[str, list[SessionConfigSelectOption]] = {}
-        """Mapping from a session's id to the models that the session offers."""
+        """Maps a session's id to the models that the session offers."""
         self._client: Client | None = None
 
     def on_connect(self, conn: Client) -> None:

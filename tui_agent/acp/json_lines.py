@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""Maximum bytes of a message. It is large: the images in a prompt are part of the message."""
+"""Maximum size of a message, in bytes. It is large because a message can contain images."""
 
 
 class JsonLines:

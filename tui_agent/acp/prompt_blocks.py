@@ -33,10 +33,10 @@ _SUFFIXES: Final = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gi
 
 
 def build_prompt(blocks: Sequence[PromptBlock], workspace: Path, image_folder: Path) -> SubmitPrompt:
-    """Return the message for a prompt; images are written to `image_folder`, from where the engine reads them.
+    """Return the message for a prompt. Images are written to `image_folder`, from where the engine reads them.
 
     A link to a file of the workspace becomes a mention (`@path`). The text of an embedded file follows the message,
-    because the editor may have unsaved changes in it. Raises `UsageError` for blocks that cannot be sent.
+    because the editor can have unsaved changes in it. Raises `UsageError` for blocks that cannot be sent.
     """
     words: list[str] = []
     appended: list[str] = []

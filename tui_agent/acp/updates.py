@@ -76,7 +76,7 @@ CallContent: TypeAlias = ContentToolCallContent | FileEditToolCallContent
 
 MAX_TITLE_CHARS: Final = 200
 MAX_OUTPUT_CHARS: Final = 8_000
-"""Maximum characters of a running command's output that are shown; the newest ones are kept."""
+"""Maximum length of a running command's output on the screen, in characters. The newest output is kept."""
 _TOOL_KINDS: Final[dict[str, ToolKind]] = {
     "read_file": "read",
     "list_directory": "read",
@@ -106,14 +106,13 @@ _PLAN_STATES: Final[dict[TodoStatus, PlanEntryStatus]] = {
 
 
 class UpdateTranslator:
-    """Translates the events of one session in order. `workspace` is the folder to which paths are relative."""
+    """Translates the events of one session in order. Paths are relative to the folder `workspace`."""
 
     def __init__(self, workspace: str, read_text: ReadText) -> None:
         self.workspace = workspace
         self._read_text = read_text
         self._streamed: dict[tuple[RequestId, str], int] = {}
-        """Mapping from (request id, kind of part) to the number of characters of the streaming answer that were sent.
-        """
+        """Maps (request id, kind of part) to the number of characters of the streaming answer that were sent."""
         self._output: dict[CallId, str] = {}
         self._meter = ContextMeter()
         self._running: dict[AgentId, CallId] = {}

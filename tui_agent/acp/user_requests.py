@@ -18,7 +18,7 @@ from tui_agent.protocol.unicode_text import clip_line, reveal_invisible
 MAX_TITLE_CHARS: Final = 200
 DENY: Final = "deny"
 LATER: Final = "later"
-"""Id of the option with which the user puts off the answer until the next message."""
+"""Id of the option to answer in the next message."""
 LATER_ANSWER: Final = (
     "I will answer in my next message. Repeat the question in your answer, and end the turn."
 )
@@ -26,7 +26,7 @@ NO_ANSWER: Final = "No answer."
 
 
 def permission_options(request: PermissionRequested) -> list[PermissionOption]:
-    """Return the answers that a permission request offers, with the rule that each would add. "No" is always offered."""
+    """Return the offered answers to a permission request, each with its new rule. "No" is always offered."""
     labels: tuple[tuple[Reach, str], ...] = (
         ("session", "Yes, this session"),
         ("always", always_label(request)),

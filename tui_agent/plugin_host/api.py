@@ -64,7 +64,7 @@ class OwnedApi:
         self.names: list[str] = []
         """Everything that the plugin registered, as `"kind:name"`."""
         self.reserved: list[str] = []
-        """The items of `names` that no other plugin may register."""
+        """The items of `names` that no other plugin can register."""
         self.settings: list[SettingInfo] = []
         """The plugin's settings and keys, as the screen shows them."""
 

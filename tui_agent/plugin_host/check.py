@@ -95,7 +95,7 @@ def _bundled_places() -> PluginPlaces:
 
 
 def _taken_names(name: str, offers: Sequence[str]) -> list[str]:
-    """Return a fault for each offer whose name belongs to a bundled plugin, even if that is off by default."""
+    """Return a fault for each offer that a bundled plugin also makes, even if that plugin is off by default."""
     bundled = PluginHost(_bundled_places(), enabled=bundled_names()).load()
     taken = {
         offer: event.plugin

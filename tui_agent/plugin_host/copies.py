@@ -1,4 +1,4 @@
-"""Private copies of a trusted project's plugins, from which they are loaded.
+"""Private copies of a trusted project's plugins. The plugins are loaded from these copies.
 
 Invariant: a copy contains exactly the bytes that were trusted, even if the project's files have changed since. Only the
 user can write to it, and it is always replaced as a whole.

@@ -1,6 +1,6 @@
 """Marks of plugins that are being loaded. After a crash, the next start sees which plugin ended the program.
 
-Invariant: a mark exists only while its plugin is being loaded, or after a process that died meanwhile. Plugins load at
+Invariant: a mark exists only while its plugin is being loaded, or if the process died during the load. Plugins load at
 the same time, so a mark only makes a plugin suspect: a trial in a child process decides whether it is left out.
 """
 
@@ -20,7 +20,7 @@ NOT_TRIED = (
     "The program ended while it was loaded, and a trial did not end within {:g} s. It is left out this time."
 )
 TRIAL_ENDED = b"The trial has ended."
-"""The output of a trial whose plugin did not end the process."""
+"""Output of a trial if the plugin did not end the process."""
 
 
 class CrashMarks:

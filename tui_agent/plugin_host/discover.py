@@ -37,7 +37,7 @@ def is_valid_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PluginPlaces:
-    """The places in which plugins are searched.
+    """The places where plugins are searched.
 
     `project` is a copy of the project's trusted plugins; None if there are none.
     """
@@ -53,7 +53,7 @@ class PluginPlaces:
     config: "Config | None" = None
     """The configuration with the settings of the plugins; None in a check."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """Mapping from the name of a variable, such as `ACME_API_KEY`, to the user's key."""
+    """Maps the name of a variable, such as `ACME_API_KEY`, to the user's key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ class _Attempt:
     files: str
     outcome: Outcome[_Registration]
     replaced_modules: Mapping[str, ModuleType]
-    """Mapping from name to module, for the modules of the version that was loaded before."""
+    """Maps a name to its module, for the modules of the previously loaded version."""
 
 
 class PluginHost:
@@ -82,8 +82,8 @@ class PluginHost:
 
     `disabled` plugins are listed but not imported. Plugins that are off by default are imported only if they are in
     `enabled`. Plugins are loaded at the same time, within `limit` seconds altogether; bundled plugins have no limit.
-    `marks` is a folder that remembers which plugin ended the program; that plugin is left out until its files change or
-    the user enables it again.
+    The folder `marks` records which plugin ended the program. That plugin is left out until its files change or the
+    user enables it again.
     """
 
     def __init__(
@@ -99,11 +99,11 @@ class PluginHost:
         self._marks = CrashMarks(marks)
         self._limit = limit
         self._attempts: dict[str, _Attempt] = {}
-        """Mapping from a plugin's location to the last attempt to load the plugin."""
+        """Maps a plugin's location to the last attempt to load the plugin."""
         self._in_use: dict[str, _Attempt] = {}
-        """Mapping from a plugin's name to the attempt that loaded the version in use."""
+        """Maps a plugin's name to the attempt that loaded the version in use."""
         self._events: dict[str, PluginLoaded | PluginFailed] = {}
-        """Mapping from a plugin's location to the last event about the plugin."""
+        """Maps a plugin's location to the last event about the plugin."""
         self._is_loaded = False
 
     def configure(self, places: PluginPlaces, disabled: Collection[str], enabled: Collection[str]) -> None:

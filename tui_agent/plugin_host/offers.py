@@ -96,10 +96,10 @@ class OfferedHookFunction:
 class OfferedSlashCommand:
     """A slash command that a plugin registered.
 
-    `function` is an `async` function of the text after the command's name and of the session's state.
+    `function` is an `async` function. Its arguments are the text after the command's name, and the session's state.
 
-    `completion` takes the same arguments and returns texts that complete the command; if it is not `async`, it runs
-    in a thread.
+    `completion` takes the same arguments and returns texts that complete the command; if it is not `async`, it runs in
+    a thread.
     """
 
     owner: str

@@ -30,9 +30,9 @@ from tui_agent.plugin_host.pane_messages import (
 from tui_agent.units import format_time_limit
 
 SILENCE_LIMIT_S: Final = 30.0
-"""Seconds without any sign of a child process after which the child is killed.
+"""Time without any sign of a child process before the child is killed, in seconds.
 
-A silent child may be suspended, or unable to start.
+A silent child is suspended, for example, or unable to start.
 """
 MAX_LINE: Final = 2 * MAX_BYTES
 _FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\w+)')
@@ -50,7 +50,7 @@ class PaneClient:
     async def ask(self, request: PaneRequest, progress: Callable[[int], object]) -> PaneAnswer:
         """Return the answer to a request.
 
-        `progress` is called with the number of the last event that the fold has got.
+        `progress` is called with the number of the last event that the fold has received.
 
         If another program kills the child, it is restarted, but only one time.
         """

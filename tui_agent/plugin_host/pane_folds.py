@@ -30,7 +30,7 @@ EVENTS_PER_COPY: Final = 1_000
 """Number of events between two copies of a fold. A copy is used to return to an earlier event."""
 MAX_COPIES: Final = 64
 MAX_COPY_S: Final = 0.05
-"""Maximum seconds of processor time for copying a fold.
+"""Maximum processor time for copying a fold, in seconds.
 
 A fold that takes longer, or that cannot be copied, is not copied again.
 """
@@ -89,7 +89,7 @@ class FoldWatch:
 class FoldCursor:
     """Moves a plugin's fold to any event of the log in the folder `log`.
 
-    The fold gets the events of the branch on which that event is.
+    The fold gets the events of that event's branch.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class FoldCursor:
         self._since_copy = 0
         self.fold: Fold
         self.seq = -1
-        """The number of the last event that the fold has got; -1 for none."""
+        """The number of the last event that the fold has received; -1 if there is none."""
         self._failed: tuple[int, PluginError] | None = None
         """Sequence number of the event at which the fold raised an error, and the error; None if it raised none."""
 

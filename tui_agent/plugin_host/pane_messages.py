@@ -16,9 +16,9 @@ from tui_agent.protocol.display import DisplayBlock
 MAX_BYTES: Final = 64_000
 """Maximum size of a pane's blocks as JSON."""
 PROCESSOR_LIMIT_S: Final = 1.0
-"""Maximum processor time in seconds of a fold or pane; after it, the plugin is stopped."""
+"""Maximum processor time of a fold or pane, in seconds. The plugin is stopped after this time."""
 WAIT_LIMIT_S: Final = 5.0
-"""Maximum seconds that a fold or pane may spend waiting, in addition to its processor time."""
+"""Maximum waiting time of a fold or pane, in seconds. It is counted separately from the processor time."""
 
 
 class PaneRequest(FrozenModel):
@@ -40,7 +40,10 @@ class PaneProgress(FrozenModel):
 
 
 class PaneBlocks(FrozenModel):
-    """The pane as it is after the event `seq`, which is earlier than requested if the log ends earlier."""
+    """The pane as it is after the event `seq`.
+
+    If the log ends before the requested event, `seq` is the last event.
+    """
 
     kind: Literal["blocks"] = "blocks"
     seq: int

@@ -26,15 +26,15 @@ from tui_agent.plugin_host.pane_messages import (
 )
 
 IMPORT_LIMIT_S: Final = 5.0
-"""Maximum seconds of processor time for the import of `folds.py`."""
+"""Maximum processor time for the import of `folds.py`, in seconds."""
 SLICE_S: Final = 0.1
-"""Seconds between two `PaneProgress` messages."""
+"""Interval between `PaneProgress` messages, in seconds."""
 
 
 class Deadline:
     """Limits on the plugin's time. If the plugin exceeds a limit, the process ends with a traceback on `output`.
 
-    Computation is limited by processor time, because on a busy machine even a quick plugin may take seconds.
+    Computation is limited by processor time, because on a busy machine even a quick plugin can take seconds.
     """
 
     def __init__(self, output: BinaryIO) -> None:
@@ -61,7 +61,7 @@ class PaneServer(FoldWatch):
         self._send = send
         self._deadline = deadline
         self._panes: dict[str, dict[str, FunctionPane]] = {}
-        """Mapping from a plugin's folder to the plugin's panes."""
+        """Maps a plugin's folder to the plugin's panes."""
         self._cursors: dict[tuple[str, Callable[[], Fold]], FoldCursor] = {}
         self._drawn: dict[str, bytes] = {}
         self._slice_ends = 0.0

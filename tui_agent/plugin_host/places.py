@@ -1,4 +1,4 @@
-"""The places in which the plugins of a session are searched, and the plugin of each pane.
+"""The places where the plugins of a session are searched, and the plugin of each pane.
 
 Invariant: a project's plugins are found only as the copy of the files that the user trusted.
 """
@@ -20,7 +20,7 @@ PROJECT_PLUGINS = f"{PROJECT_FOLDER}/plugins"
 
 
 def plugin_places(config: Config, options: SessionOptions) -> PluginPlaces:
-    """Return the places in which plugins are searched."""
+    """Return the places where plugins are searched."""
     paths = config.paths
     return PluginPlaces(
         bundled=bundled_folder("plugins"),
@@ -42,7 +42,7 @@ class PanePlace:
 
 
 def find_panes(options: SessionOptions, environ: Mapping[str, str]) -> dict[str, PanePlace]:
-    """Return a mapping from a pane's name to its plugin and folder, without importing a plugin.
+    """Map each pane's name to its plugin and folder, without importing a plugin.
 
     Blocks, because it reads files. Raises `TuiAgentError` if the configuration is not valid.
     """

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 GRACE_S = 0.5
-"""Seconds that interrupted functions get to end."""
+"""Maximum time for interrupted functions to end, in seconds."""
 REPEAT_S = 0.05
-"""Seconds between interruptions, in case a function catches the first one."""
+"""Interval between interruptions, in seconds. A function can catch the first interruption."""
 THREAD_NAME = "side by side"
 
 ValueT = TypeVar("ValueT")

@@ -12,13 +12,13 @@ import anyio
 from anyio import to_thread
 
 DEBOUNCE_MS = 100
-"""Milliseconds within which several changes count as a single change."""
+"""Changes within this many milliseconds count as a single change."""
 POLL_S: Final = 1.0
-"""Seconds between two checks of a file, or of whether a missing folder exists by now."""
+"""Interval between checks of a file or a missing folder, in seconds."""
 
 
 async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) -> None:
-    """Call `changed` whenever files in the folders have changed, until cancelled. Folders may be created later."""
+    """Call `changed` whenever files in the folders have changed, until cancelled. A folder can be created later."""
     existing = _find_existing(folders)
     while True:
         async with anyio.create_task_group() as group:

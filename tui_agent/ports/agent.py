@@ -77,5 +77,5 @@ class Agent(Protocol):
     def name(self) -> str: ...
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Return the next action for this state of the session. May call `ask` any number of times."""
+        """Return the next action for this state of the session. Can call `ask` any number of times."""
         ...

@@ -35,7 +35,7 @@ class WorkspaceChanges:
     skipped: tuple[str, ...] = ()
     """Sentences about files that checkpoints leave out. These files are too large or exceed the quota."""
     contested_paths: tuple[str, ...] = ()
-    """Those of `paths` that the user may have changed too. The user is asked before these paths are restored."""
+    """The paths in `paths` that the user possibly changed too. The user is asked before these paths are restored."""
     folders: tuple[FolderChange, ...] = ()
     """The generated folders with changed files. Empty if only some paths were compared."""
 
@@ -96,7 +96,7 @@ class RestoreResult:
     kept_paths: tuple[str, ...]
     files: tuple[FileDifference, ...] = ()
     blocked: Mapping[str, str] = field(default_factory=dict)
-    """Mapping from path to reason, for those of `kept_paths` that cannot be restored even if the user agrees."""
+    """Maps the blocked paths in `kept_paths` to the reasons. They cannot be restored even if the user agrees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Checkpoints(Protocol):
         """Continue from the commit `known`, the newest commit in the log.
 
         If `known` is empty or lost, take a first checkpoint and return it as a baseline. If `unchanged` (the session
-        changed nothing after `known`), the baseline replaces the lost commit. May be called again after an error.
+        changed nothing after `known`), the baseline replaces the lost commit. Can be called again after an error.
         """
         ...
 
@@ -155,9 +155,9 @@ class Checkpoints(Protocol):
         ...
 
     async def changed_after(self, paths: Sequence[str], since: float) -> frozenset[str]:
-        """Return those of `paths` that changed after the time `since` (seconds since the epoch).
+        """Return the paths in `paths` that changed after the time `since` (seconds since the epoch).
 
-        For a removed path, the time of its folder is used. A path whose time is uncertain is included.
+        For a removed path, the time of its folder is used. A path with an uncertain time is included.
         """
         ...
 

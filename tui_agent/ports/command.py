@@ -33,7 +33,7 @@ class SlashCommand(Protocol):
         ...
 
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
-        """Return the answer to the command. May raise `ConfigError`.
+        """Return the answer to the command. Can raise `ConfigError`.
 
         `arguments` is the text after the command's name.
         """
@@ -42,7 +42,7 @@ class SlashCommand(Protocol):
 
 @runtime_checkable
 class ArgumentCompleter(Protocol):
-    """A slash command that can complete its arguments. Clients ask it only if `completes` of its offer is True."""
+    """A slash command that can complete its arguments. Clients use this only if `completes` is True in the offer."""
 
     async def complete(self, arguments: str, state: SessionStateView) -> Sequence[str]:
         """Return completions of `arguments`. Each is a whole text that can replace `arguments`."""

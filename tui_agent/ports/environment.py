@@ -33,39 +33,39 @@ class ExecSpec:
     cwd: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
-    """Seconds after which the whole process group is killed. None means no limit."""
+    """Time limit in seconds. At the limit, the whole process group is killed. None means no limit."""
     max_output: int = 50_000_000
-    """Maximum bytes of output to keep. Further output is counted and dropped."""
+    """Maximum size of the output to keep, in bytes. Further output is counted and dropped."""
     tail_bytes: int = 0
-    """Number of the `max_output` bytes that are kept from the end of the output. Bytes in the middle are dropped."""
+    """Part of `max_output` that is reserved for the end of the output, in bytes. Bytes in the middle are dropped."""
     stdin: bytes = b""
     max_written_bytes: int | None = None
-    """Maximum bytes of output and standard error together. A program that writes more is ended; None means no limit.
+    """Maximum size of output and standard error together, in bytes. None means no limit.
 
-    Only local environments apply this limit.
+    A program that writes more is ended. Only local environments apply this limit.
     """
     max_stderr_bytes: int | None = None
-    """Maximum bytes of standard error to keep separately in `ExecResult.stderr`.
+    """Maximum size of standard error to keep separately in `ExecResult.stderr`, in bytes.
 
     None merges standard error into the output.
     """
     unsandboxed: bool = False
     """True if the program runs outside the sandbox. The user has allowed this or typed the command."""
     allow_network: bool = False
-    """True if the sandboxed program may use the network."""
+    """True if the sandboxed program can use the network."""
     writable_paths: tuple[str, ...] = ()
-    """Files and folders outside `root` that the sandboxed program may write, as absolute real paths.
+    """Files and folders outside `root` that the sandboxed program can write, as absolute real paths.
 
     A path is ignored if making it writable would make other paths writable too.
     """
     show_secrets_as_empty: bool = False
     """True if files with secrets appear empty. This is used for commands that only read files.
 
-    For any other command, opening such a file fails. Otherwise the command might take the file for really
-    empty. Files that are committed to git without later changes are always shown.
+    For any other command, opening such a file fails. Otherwise the command could believe that the file is really empty.
+    Files that are committed to git without later changes are always shown.
     """
     readable_secrets: tuple[str, ...] = ()
-    """Files with secrets that the command may read, as absolute real paths. The approved command names them."""
+    """Files with secrets that the command can read, as absolute real paths. The approved command names them."""
     private_temp_paths: tuple[str, ...] = ()
     """Paths in the machine's temporary folders that did not exist when the command was judged.
 
@@ -147,7 +147,7 @@ class Sandbox:
 
 @dataclass(frozen=True, slots=True)
 class ProcessControl:
-    """Control over the processes that a program starts: how they are ended, and how many there may be.
+    """Control over the processes that a program starts: their end, and their maximum number.
 
     `reaper` is True if all descendants of the program stay below one process of ours. `cgroup_kill` is True if the
     kernel can kill all descendants in one operation. `max_processes` is the maximum number of descendants (0: no
@@ -162,7 +162,7 @@ class ProcessControl:
 
 @dataclass(frozen=True, slots=True)
 class SecretFile:
-    """A file of the workspace that may hold secrets.
+    """A file of the workspace that can hold secrets.
 
     `name` is relative to the workspace; `path` is absolute and real. A folder includes everything below it; its `name`
     and `path` end with a slash.
@@ -178,7 +178,7 @@ class SecretFile:
     Other programs respect ignore files only inside a repository.
     """
     maybe_reincluded: bool = False
-    """True if a `!` line of an ignore file in or above the workspace may include the file again.
+    """True if a `!` line of an ignore file in or above the workspace can include the file again.
 
     Programs that skip hidden or ignored files then still read it.
     """
@@ -360,16 +360,16 @@ class ProgramFinder(Protocol):
     """An environment that knows the search path for programs, and the git repositories around the workspace."""
 
     def find_workspace_programs(self, names: Collection[str]) -> frozenset[str]:
-        """Return those of `names` for which a program in the workspace would start.
+        """Return the names in `names` that would start a program of the workspace.
 
         `names` are bare names (`make`). They are looked up in the search path, and links are followed.
         """
         ...
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
-        """Return True if even a read-only git command may run programs or read files that it does not name.
+        """Return True if even a read-only git command can run programs or read files that it does not name.
 
-        The configuration of the repository around the root, or around one of `folders`, may cause this. `folders` are
+        This depends on the configuration of the repository around the root, and around each of `folders`. `folders` are
         relative to the root; some are patterns, in which `**` is any folder. The result is also True outside a
         repository, because git then compares arbitrary files.
         """
@@ -380,7 +380,7 @@ class ProgramFinder(Protocol):
 class WorkspaceLink:
     """A symbolic link of a workspace.
 
-    `name` is relative to the workspace; `target` is an absolute real path. `secret` is True if the target may hold
+    `name` is relative to the workspace; `target` is an absolute real path. `secret` is True if the target can hold
     secrets.
     """
 
@@ -393,10 +393,10 @@ class WorkspaceLink:
 class WorkspaceScan:
     """Names in a workspace that change the meaning of a command line. All paths are relative to the workspace.
 
-    `secrets` are files that may hold secrets, except those that the user made readable for commands. `links` are all
-    symbolic links. `option_names` start with `-`, `+`, `@`, `|` or `=`, so that a program may read them as an option.
-    `odd_names` contain a blank, a quote, a backslash, or one of `: * ? [`. Such a name is misread if a list of names is
-    split at blanks, or it has a special meaning to a program. A folder's name ends with a slash.
+    `secrets` are files that can hold secrets, except those that the user made readable for commands. `links` are all
+    symbolic links. `option_names` start with `-`, `+`, `@`, `|` or `=`, so that a program can misread them as an
+    option. `odd_names` contain a blank, a quote, a backslash, or one of `: * ? [`. Such a name is misread if a list of
+    names is split at blanks, or it has a special meaning to a program. A folder's name ends with a slash.
 
     `steering_files` configure programs (`rust-toolchain.toml`); they include files above the workspace (`../go.work`).
     `unscanned` are folders that were not or could not be searched; "" is the workspace itself.
@@ -412,7 +412,7 @@ class WorkspaceScan:
 
 @runtime_checkable
 class WorkspaceScanner(Protocol):
-    """An environment that knows which files may hold secrets, and which names change the meaning of a command line."""
+    """An environment that knows which files can hold secrets, and which names change the meaning of a command line."""
 
     def scan(self) -> WorkspaceScan:
         """Scan the workspace's current names. Blocking."""
@@ -424,7 +424,7 @@ class PrivateTempFinder(Protocol):
     """An environment that sandboxes commands and gives these commands their own temporary folders."""
 
     def find_private_temp_paths(self, paths: Collection[str]) -> frozenset[str]:
-        """Return those of `paths` that do not exist outside the sandbox.
+        """Return the paths in `paths` that do not exist outside the sandbox.
 
         `paths` are absolute real paths in temporary folders. At the returned paths, a sandboxed command finds only
         files that sandboxed commands created. Paths that lead through a link are left out.
@@ -434,6 +434,6 @@ class PrivateTempFinder(Protocol):
 
 @runtime_checkable
 class OutputWidthSetter(Protocol):
-    """An environment that tells programs how many columns their output may use."""
+    """An environment that tells programs how many columns their output can use."""
 
     output_columns: int

@@ -21,7 +21,7 @@ MATCHER_EVENTS: Final[frozenset[HookEvent]] = TOOL_EVENTS | {
     "before_compaction",
     "after_compaction",
 }
-"""Events whose hooks may have a matcher.
+"""Events with hooks that can have a matcher.
 
 A matcher is compared with the tool, with the source of a session's start, or with the trigger of a compaction.
 """

@@ -34,7 +34,7 @@ class Jobs(Protocol):
     """
 
     async def start(self, command: str, spec: ExecSpec) -> JobReport:
-        """Start a command that may run longer than the tool call.
+        """Start a command that can run longer than the tool call.
 
         `spec.timeout` is the command's time limit in seconds (None: no limit). Returns when the command has printed
         something or ended, or after a short wait.

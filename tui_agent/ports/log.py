@@ -57,14 +57,14 @@ class Log(Protocol):
         """Return the records of the current branch in order, without the streamed pieces of finished answers.
 
         `stretches` (ranges of event numbers) selects another branch. Only records after the event `after` are returned.
-        The result may be iterated in a thread as long as no record is appended to the branch.
+        The result can be iterated in a thread as long as no record is appended to the branch.
         """
         ...
 
     def has_event(self, seq: int) -> bool:
         """Return True if the log has an event with this number, on any branch.
 
-        The numbers in a fork's log may have gaps.
+        The numbers in a fork's log can have gaps.
         """
         ...
 

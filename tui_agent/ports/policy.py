@@ -13,23 +13,22 @@ from tui_agent.protocol.settings import PolicyName
 
 @dataclass(frozen=True, slots=True)
 class PolicyFacts:
-    """Facts on which the decision about a call may depend, besides the call's effects."""
+    """Facts for the decision about a call, in addition to the call's effects."""
 
     workspace: str
     policy: PolicyName
     resolved: dict[str, str] = field(default_factory=dict)
-    """Mapping from a path in the tool's arguments to the absolute path with links resolved."""
+    """Maps a path in the tool's arguments to the absolute path with links resolved."""
     session_rules: tuple[str, ...] = ()
     """Rules that the user allowed for this session, in the form of `permission.decided.rule`."""
     allowed_tools: frozenset[str] | None = None
     interactive: bool = True
     workspace_programs: frozenset[str] = frozenset()
-    """Names of programs in the workspace. They are not trusted, because anyone may have put them there."""
+    """Names of programs in the workspace. They are not trusted, because anyone could have put them there."""
     git_is_steered: bool = False
-    """True if even a read-only git command may run programs or read files that it does not name.
+    """True if even a read-only git command can run programs or read files that it does not name.
 
-    The value covers the workspace and other folders in which the call runs git (see
-    `ProgramFinder.git_is_steered`).
+    The value covers the workspace and other folders in which the call runs git (see `ProgramFinder.git_is_steered`).
     """
     sandboxed: bool = False
     """True if commands run in a sandbox.
@@ -44,13 +43,13 @@ class PolicyFacts:
     restorable_files: frozenset[str] = frozenset()
     """Absolute paths of files that `/undo` can restore: their current content is in the newest checkpoint."""
     secrets: tuple[SecretFile, ...] = ()
-    """Files of the scanned part of the workspace that may hold secrets."""
+    """Files of the scanned part of the workspace that can hold secrets."""
     public_files: frozenset[str] = frozenset()
     """Absolute paths of certificates that contain no private key, although their names suggest secrets."""
     links: tuple[WorkspaceLink, ...] = ()
     """Symbolic links in the scanned part of the workspace."""
     option_names: tuple[str, ...] = ()
-    """Names that a program may read as an option (see `WorkspaceScan`)."""
+    """Names that a program can misread as an option (see `WorkspaceScan`)."""
     odd_names: tuple[str, ...] = ()
     """Names that are misread if a list is split at blanks, or that have a special meaning (see `WorkspaceScan`)."""
     steering_files: tuple[str, ...] = ()
@@ -63,8 +62,8 @@ class PolicyFacts:
 class Decision:
     """The policy's decision. `choices` are the answers that the approval offers if the verdict is `ask`.
 
-    - `by_profile`: only the permission profile asks, and no rule or danger, so a hook may answer for the user.
-    - `allowed_by_exact_rule`: a rule of the user allows exactly this command line, so the command may read the secrets
+    - `by_profile`: the permission profile is the only reason to ask, so a hook can answer for the user.
+    - `allowed_by_exact_rule`: a rule of the user allows exactly this command line, so the command can read the secrets
       in its arguments.
     - `unnamed_secrets`: files of `PolicyFacts.secrets` that the commands would read without naming them.
     - `repository_read_only`: the call is allowed only if the sandbox mounts the repository read-only, because the
@@ -74,7 +73,7 @@ class Decision:
     - `private_temp_paths`: paths at which the command was assumed to find only files of sandboxed commands; it must not
       see any other files.
     - `nobody_to_ask`: the call is denied only because there is no user to ask.
-    - `can_try_in_sandbox`: the user is asked only because the policy cannot analyse the command, so the command may run
+    - `can_try_in_sandbox`: the user is asked only because the policy cannot analyse the command, so the command can run
       as a trial in a sandbox.
     """
 
@@ -117,7 +116,7 @@ class Policy(Protocol):
     ) -> tuple[CommandEffects, ...]:
         """Return rows that describe the effects of a call to the user, as `decide` judges them with these facts.
 
-        `new` are those files to be written that do not exist yet.
+        `new` are the files to write that do not exist yet.
         """
         ...
 
@@ -141,7 +140,7 @@ class Policy(Protocol):
         """Return the files that commands delete by name. They are the input for `PolicyFacts.restorable_files`.
 
         The paths are relative to the workspace. If the commands also move files, nothing is returned, because another
-        file may then have the name.
+        file can then have the name.
         """
         ...
 

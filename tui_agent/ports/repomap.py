@@ -73,7 +73,7 @@ class RepoMaps(Protocol):
         ...
 
     def take_late_map(self) -> RenderedMap | None:
-        """Return the map for which `render_within` did not wait. Return None while the map is not ready.
+        """Return the map that `render_within` did not wait for. Return None while the map is not ready.
 
         Each map is returned only once.
         """

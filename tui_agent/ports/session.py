@@ -15,7 +15,7 @@ from tui_agent.protocol.envelope import Record
 STOP_SIGNAL = signal.SIGURG
 """Signal that asks an engine's process to interrupt a plugin's code that blocks its event loop.
 
-The default is to ignore it, so that a late one does no harm.
+The default is to ignore the signal, so that a late signal does no harm.
 """
 ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
 """Function that returns the full text that an event refers to."""
@@ -37,7 +37,7 @@ class Session(Protocol):
     def follow(self, after: int = -1) -> Follower:
         """Follow the log: first the history after the event `after`, then new records.
 
-        The history contains complete answers, but their streamed pieces may be missing. An empty batch means that the
+        The history contains complete answers, but their streamed pieces can be missing. An empty batch means that the
         session has ended.
         """
         ...
@@ -105,7 +105,7 @@ class OpenedNote:
 class StorageFaultNote:
     """A note to the app about a storage error of the engine.
 
-    The error may be missing from the log, because storing failed.
+    The error is possibly missing from the log, because storing failed.
     """
 
     message: str

@@ -37,14 +37,14 @@ class ToolSpec:
     """A tool's description. `args` is the pydantic model of the tool's arguments; its JSON schema is sent to the model.
 
     `verb` labels the tool's row on the screen (at most 9 letters). `timeout` limits one call, in seconds (None: the
-    tool limits itself). `parallel_safe` calls of one answer may run at the same time if their `parallel_group` is
+    tool limits itself). `parallel_safe` calls of one answer can run at the same time if their `parallel_group` is
     equal.
 
     The tool is not offered to the model while one of the services in `needs` is missing, or if the session's policy is
     not `policy` (None: any policy). The service `started_jobs` is missing until the session's first background job.
 
     `parameters` is a JSON schema of type object, for tools that are described elsewhere (None: use the schema of
-    `args`). If it is set, `args` is `JsonArguments`, whose values fit the schema. A tool that is not `listed` can be
+    `args`). If it is set, `args` is `JsonArguments`, and its values fit the schema. A tool that is not `listed` can be
     called, but it is not offered to the model. With `may_ask`, the tool gets `ask` if there is a user; without a user,
     it also works.
     """
@@ -95,15 +95,15 @@ class ToolContext:
     state: SessionStateView
     """The session's state when the call started."""
     may_read: Callable[[str], bool]
-    """Function that returns True if a search may show a file: it has no secrets, and no rule denies reading it.
+    """Function that returns True if a search can show a file: it has no secrets, and no rule denies reading it.
 
     The argument is a path of `env`.
     """
     may_connect: Callable[[str], bool]
     """Function that returns True if the policy does not deny connecting to a host or address.
 
-    Tools call it for the hosts and addresses to which an allowed call leads. An address of this machine or of
-    a private network needs a rule that allows it.
+    Tools call it for the hosts and addresses that an allowed call leads to. An address of this machine or of a private
+    network needs a rule that allows it.
     """
     ask: AskUser | None = None
     jobs: Jobs | None = None
@@ -120,8 +120,8 @@ class ToolResult:
     `content` is for the model, `display` for the user, and `data` for programs. The engine appends `events` before
     `tool.finished` (todo.updated, file.read, file.changed, test.finished, plugin.event). If `content` is a preview,
     `full_output` is the complete output. `environment` is True if files or processes failed and not the task; the
-    engine sets it if a tool raises `EnvironmentFault`. `lost` is True if their machine is gone. `stopped` is True if the
-    user ended the job or delegate for which the call waited; this is not a failure.
+    engine sets it if a tool raises `EnvironmentFault`. `lost` is True if their machine is gone. `stopped` is True if
+    the user ended the job or delegate that the call waited for; this is not a failure.
     """
 
     ok: bool
@@ -152,7 +152,7 @@ ArgsT = TypeVar("ArgsT", bound=BaseModel, contravariant=True)
 
 
 class Tool(Protocol[ArgsT]):
-    """A tool. `effects` and `target` are pure. `preview` may read files. `run` acts.
+    """A tool. `effects` and `target` are pure. `preview` can read files. `run` carries out the call.
 
     A failing tool raises `ToolError` with a message for the model. A tool must not swallow a cancellation.
     """
@@ -180,7 +180,7 @@ class ArgumentSettler(Protocol):
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
         """Return the complete arguments of a call, for `effects`, `preview` and `run`.
 
-        May read files. May raise `ToolError`.
+        Can read files. Can raise `ToolError`.
         """
         ...
 
@@ -190,7 +190,7 @@ class FailurePredictor(Protocol):
     """A tool that can predict that a call will fail. An example is an edit of a file that was not read."""
 
     async def predict_failure(self, args: Any, env: Environment, state: SessionStateView) -> None:
-        """Raise the `ToolError` that `run` would raise, before the user is asked. May read files."""
+        """Raise the `ToolError` that `run` would raise, before the user is asked. Can read files."""
         ...
 
 
@@ -234,6 +234,6 @@ class ToolServers(Protocol):
     async def complete_mention(self, query: str) -> Sequence[str]:
         """Return mentions of resources (`SERVER:URI`) that fit the user's typed text, without the `@`.
 
-        A mention with `{NAME}` in it is a template, for which the user must type more than a name.
+        A mention with `{NAME}` in it is a template. The user must then type more than a name.
         """
         ...

@@ -1,4 +1,4 @@
-"""Artifacts: texts stored in full, of which the model gets only the beginning and end, or one line."""
+"""Artifacts: texts that are stored in full. The model gets only the beginning and end, or one line."""
 
 from tui_agent.protocol.base import BlobText, FrozenModel, LongText
 from tui_agent.protocol.unicode_text import format_count
@@ -62,7 +62,7 @@ def stored_artifact_id(text: LongText) -> str:
 def shorten_text(text: str, stored: LongText, max_chars: int) -> str:
     """Return the text; if it is too long, return the whole lines within the first `max_chars`, and a note.
 
-    The note names the artifact that has the full text, which is `stored`.
+    `stored` is the full text. The note names the artifact that has this text.
     """
     if len(text) <= max_chars:
         return text
@@ -72,4 +72,4 @@ def shorten_text(text: str, stored: LongText, max_chars: int) -> str:
 
 
 EVENT_PREVIEW_CHARS = 80
-"""Maximum characters of an artifact's text in the event about the artifact."""
+"""Maximum length of an artifact's text in the event about the artifact, in characters."""

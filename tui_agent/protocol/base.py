@@ -1,4 +1,4 @@
-"""Types of identifiers, the base classes of models and of event payloads, and the text and JSON types that all use.
+"""Types of identifiers, base classes of models and of event payloads, and common text and JSON types.
 
 Invariant: only an injected `ports.clock.Ids` creates ids. A model refuses unknown fields when it is built. It ignores
 them when it is read from a log (see `union`).
@@ -53,7 +53,7 @@ _field_tables: dict[type[FrozenModel], tuple[set[str], type["_Fields"]]] = {}
 class _Fields:
     """Holder of the field values of one model instance.
 
-    Each model class has its own subclass, whose instances share one table of keys.
+    Each model class has its own subclass of this class. All instances of the subclass share one table of keys.
     """
 
 

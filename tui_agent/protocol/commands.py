@@ -61,8 +61,8 @@ class ContinueTurn(CommandBase):
     """Start a turn without a new message: the model continues from the end of the branch.
 
     The branch must end with tool results, a message without an answer, or a fork with its own message. Otherwise the
-    command is rejected. If tool calls still waited for the user's decision when an earlier run ended, the policy checks
-    them again, and the user is asked again, before the next request.
+    command is rejected. Some tool calls of an earlier run can still wait for the user's decision. Before the next
+    request, the policy checks these calls again, and the user is asked again.
     """
 
     kind: Literal["continue_turn"] = "continue_turn"
@@ -335,7 +335,7 @@ class ReloadPlugins(CommandBase):
 class RecordResult(CommandBase):
     """Record a result, or the message of a simulated user.
 
-    Only the clients `eval` and `sim` may do this. The client `headless` may record only the end of the session.
+    Only the clients `eval` and `sim` can do this. The client `headless` can record only the end of the session.
     """
 
     kind: Literal["record_result"] = "record_result"

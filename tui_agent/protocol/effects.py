@@ -16,7 +16,7 @@ from tui_agent.protocol.base import FrozenModel
 class ReadEffect(FrozenModel):
     """An effect of a tool call: reading a file or folder.
 
-    With `recursive`, everything below the folder may be read. `path` is the path in the tool's arguments.
+    With `recursive`, the call can read everything below the folder. `path` is the path in the tool's arguments.
     """
 
     kind: Literal["reads"] = "reads"
@@ -43,7 +43,7 @@ class NetworkEffect(FrozenModel):
 class RunEffect(FrozenModel):
     """An effect of a tool call: running a program.
 
-    Either `argv` is set, which runs without a shell, or `script`, which runs with `bash -c`.
+    Either `argv` is set and runs without a shell, or `script` is set and runs with `bash -c`.
     """
 
     kind: Literal["runs"] = "runs"
@@ -60,7 +60,7 @@ class InternalEffect(FrozenModel):
 
 
 class McpCallEffect(FrozenModel):
-    """An effect of a tool call: calling a tool of an MCP server, which may do anything.
+    """An effect of a tool call: calling a tool of an MCP server, which can do anything.
 
     `read_only` is True if the server says that the tool changes nothing; this alone never allows a call. `digest` is a
     short digest of the tool's description and schema, so that a rule applies only to this version of the tool.

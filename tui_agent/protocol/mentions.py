@@ -7,13 +7,13 @@ from tui_agent.protocol.parts import ImageContent
 
 MentionKind: TypeAlias = Literal["file", "directory", "symbol", "image", "resource", "refused", "missing"]
 MENTION = "@"
-"""The name with which a session is asked to complete mentions of resources (`Session.complete`)."""
+"""Name of a pseudo-command for `Session.complete`: it completes mentions of resources."""
 
 
 class Mention(FrozenModel):
     """A file, a symbol or a resource of an MCP server that a user's message mentions, such as `@src/app.py`.
 
-    `reference` is the text in the message. `path` is the file that it means, relative to the workspace. `text` is the
+    `reference` is the text in the message. `path` is the mentioned file, relative to the workspace. `text` is the
     content sent to the model. `sha256` is the digest of the whole file. `first_line` and `last_line` (from 1) are set
     if only a part was requested or shown. `truncated` is True if the content was longer. A `refused` or `missing`
     mention stays plain text, and `note` gives the reason.

@@ -65,7 +65,7 @@ class ToolMessage(FrozenModel):
 class SummaryShare(FrozenModel):
     """The size of the part of a summary that counts for one section of the request.
 
-    `chars` are its characters as sent; `raw_chars` are those before shortening.
+    `chars` is the number of characters as sent; `raw_chars` is the number before shortening.
     """
 
     section: Literal["task_contract", "packed_context"]

@@ -1,4 +1,4 @@
-"""Patterns for names whose values are secrets, used for redaction and for hiding variables from commands.
+"""Patterns for the names of secrets, used for redaction and for hiding variables from commands.
 
 Invariant: all functions are pure. The module imports nothing of this project.
 """
@@ -10,7 +10,7 @@ COMPOUND_PREFIX_PATTERN = (
     r"|(?<=postgres)|(?<=pg)|(?<=mongo)|(?<=wifi)|(?<=wlan)|(?<=vnc)|(?<=ssh)|(?<=sudo)|(?<=login)|(?<=host)|(?<=guest)|(?<=svc)"
     r"|(?<=service)|(?<=oracle)|(?<=rabbit))"
 )
-"""Matches after words that may precede `pass` or `pw` inside one word: `DBPASS`, `adminpw`."""
+"""Matches after words that can precede `pass` or `pw` inside one word: `DBPASS`, `adminpw`."""
 SECRET_WORD_PATTERN = (
     r"(?:(?=[acehlmprst])(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|auth[_-]?key|account[_-]?key|app[_-]?key"
     r"|signing[_-]?key|encryption[_-]?key|master[_-]?key|shared[_-]?key|service[_-]?key|license[_-]?key|storage[_-]?key"
@@ -19,7 +19,7 @@ SECRET_WORD_PATTERN = (
     rf"|{COMPOUND_PREFIX_PATTERN}pass(?![a-z])|(?<![a-z0-9])pat|mnemonic|rediscli[_-]auth|{COMPOUND_PREFIX_PATTERN}pw(?![a-z])|(?<![a-z0-9])pw(?![a-z])))"
 )
 SECRET_NAME = re.compile(rf"(?i)[a-z0-9_.-]{{0,60}}{SECRET_WORD_PATTERN}")
-"""Matches the name of a variable or key whose value is a secret, such as `API_TOKEN`."""
+"""Matches the name of a variable or key that has a secret value, such as `API_TOKEN`."""
 
 _SECRET_NAME = re.compile(
     r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|WEBHOOK)(_|$)", re.IGNORECASE
@@ -34,8 +34,8 @@ _MIN_GENERATED_CHARS = 16
 def is_secret_variable(name: str, value: str) -> bool:
     """Return True if the value of an environment variable is a secret.
 
-    Some names always mean a secret. Other names only may mean a secret (`BW_SESSION`, but also `DESKTOP_SESSION`); for
-    these, the value must look generated.
+    Some names always mean a secret. Other names are ambiguous, such as `BW_SESSION` and `DESKTOP_SESSION`. A variable
+    with an ambiguous name is a secret only if the value looks generated.
     """
     if name in _FOLDER_VARIABLES:
         return False

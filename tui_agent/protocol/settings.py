@@ -38,7 +38,7 @@ class AgentState(StrEnum):
 
 
 PAUSE_PENDING = "pauses after this call"
-"""Reason of a `running` state while a pause that the user requested has not begun."""
+"""Reason of the state `running` after the user requested a pause that has not begun."""
 
 
 class ModelInfo(FrozenModel):

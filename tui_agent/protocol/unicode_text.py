@@ -171,7 +171,7 @@ def _list_deceptive(odd: re.Pattern[str], text: str) -> list[str]:
 def _is_deceptive(character: str) -> bool:
     """Return True if a character is invisible and has an entry in Python's Unicode tables.
 
-    A character without an entry may be a newer letter; terminals show it at least as a box.
+    A character without an entry is possibly a newer letter. Terminals show at least a box for it.
     """
     return is_invisible(character) and unicodedata.category(character) != "Cn"
 
@@ -211,7 +211,7 @@ _LOOKALIKE_PAIRS: Final = (
     "οo νv ρp ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX օo ոn ցg հh ՍU ՏS"
 )
 _LOOKALIKES: Final = {pair[0]: pair[1] for pair in _LOOKALIKE_PAIRS.split()}
-"""Mapping from a Cyrillic, Greek or Armenian letter to the Latin letter that it looks like."""
+"""Maps a Cyrillic, Greek or Armenian letter to the Latin letter that it looks like."""
 
 
 def _latin_lookalike(character: str) -> str:
@@ -255,7 +255,7 @@ def clip_line(text: str, max_chars: int) -> str:
 
 
 def limit_text(text: str, max_chars: int) -> str:
-    """Return a text that the log can hold: encodable, and with a note in place of what exceeds `max_chars`."""
+    """Make a text fit for the log: encodable, and cut after `max_chars` characters with a note."""
     left_out = len(text) - max_chars
     shown = (
         text if left_out <= 0 else f"{text[:max_chars]} … ({format_count(left_out, 'character')} left out)"

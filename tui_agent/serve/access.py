@@ -55,7 +55,7 @@ class AccessControl:
     def _is_own_host(self, host: str) -> bool:
         """Return True if a request's host is this server.
 
-        A name other than this server's may belong to another site, whose DNS entry points to this machine.
+        Another name can belong to another site with a DNS entry that points to this machine.
         """
         return self._host not in LOOPBACK or urlsplit(f"//{host}").hostname in LOOPBACK
 

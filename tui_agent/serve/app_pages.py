@@ -34,7 +34,7 @@ class AppPages:
         return [web.get("/page.js", self._send_script), web.static("/static", _static_folder())]
 
     def show(self, request: web.Request, socket_path: str) -> web.Response:
-        """Return the page whose WebSocket is at `socket_path`."""
+        """Return the page. The page's WebSocket is at `socket_path`."""
         scheme = "wss" if request.secure else "ws"
         page = self._page.substitute(socket=f"{scheme}://{request.host}{socket_path}")
         return web.Response(text=page, content_type="text/html")

@@ -1,4 +1,4 @@
-"""The Unix socket through which app processes use a server's engines, with the messages of an engine process.
+"""The Unix socket between app processes and a server's engines. It carries the same messages as an engine process.
 
 Invariant: a client gets the end of the log first and then all later records, without gaps. `Close` ends only the
 client's connection. A client that does not read for `STALL_S` is disconnected; the session and its other clients do not

@@ -42,7 +42,7 @@ class HostedSession:
         self.approvals = Approvals()
         self.checkpoints = Checkpoints()
         self.calls: dict[CallId, ToolCalled] = {}
-        """Mapping from id to call, for the calls that have no result yet."""
+        """Maps the id of each call without a result to the call."""
         self.clients = 0
         self.last_seq = -1
         self.ready = anyio.Event()

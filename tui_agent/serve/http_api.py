@@ -37,7 +37,10 @@ PING_S: Final = 15.0
 
 
 class EventStream:
-    """Sends a session's events that follow the event number `after`, until the turn of `prompt` or the session ends."""
+    """Sends a session's events after the event number `after`.
+
+    The stream ends with the turn of `prompt`, or with the session.
+    """
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class EventStream:
         return self._prompt.done.is_set()
 
     async def _say_done(self, request: web.Request, seq: int) -> None:
-        """Send the event `done` if no turn has sent it, because the command started no turn."""
+        """Send the event `done` if no turn has sent it. This happens if the command started no turn."""
         if self._last_name != "done":
             reason = "rejected" if self._prompt is not None and self._prompt.error else "finished"
             await self._write(request, encode_event(("done", {"reason": reason, "detail": ""}), seq))
@@ -205,7 +208,7 @@ class HttpApi:
             )
 
     async def _approve(self, request: web.Request) -> web.StreamResponse:
-        """Approve the plan or the permission request for which the agent waits; if there is none, continue the turn."""
+        """Approve the plan or the permission request that the agent waits for; if there is none, continue the turn."""
         body = await _read_body(request, SessionBody)
         async with self._open(body.sessionId) as hosted:
             waiting = hosted.approvals.view()

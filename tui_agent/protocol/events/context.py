@@ -119,7 +119,7 @@ class Truncation(FrozenModel):
     """A text that was shortened to fit the context window.
 
     `label` describes the text for people. `raw_chars` and `chars` are its characters before and after. The context
-    contains the beginning and the end of the text (which may be shortened more later) and the id of `artifact`. The
+    contains the beginning and the end of the text, which can be shortened again later, and the id of `artifact`. The
     artifact stores the full text.
     """
 

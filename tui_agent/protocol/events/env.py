@@ -5,7 +5,7 @@ from typing import Literal
 from tui_agent.protocol.base import Payload
 
 LOCAL_ENVIRONMENT = "local"
-"""The name of the environment whose commands run on this machine."""
+"""Name of the environment that runs commands on this machine."""
 
 
 class EnvStarted(Payload):

@@ -64,9 +64,9 @@ class FileChanged(Payload):
 class FolderChange(FrozenModel):
     """The number of changed files in a folder of generated files, such as `.venv/`. The files are not named.
 
-    `files` is the number of changed files; `total` is the number of files in the folder that checkpoints contain.
-    `removed` counts those of `files` that a restore removed. `conflicts` counts further files that someone else also
-    changed and that were not restored.
+    `files` is the number of changed files. `total` is the number of files from the folder that checkpoints contain.
+    `removed` is the number of changed files that a restore removed. `conflicts` counts further files that someone else
+    also changed and that were not restored.
     """
 
     path: str
@@ -142,9 +142,9 @@ class CheckpointRestoreStarted(Payload):
 class CheckpointRestored(Payload):
     """Files were restored from the checkpoint `source`. `commit` has the workspace's files afterwards.
 
-    `commit` differs from `source` if some files were not restored: those in `skipped_paths`, which someone else also
-    changed, and files that the session never changed. `removed_count` counts the restored paths that have no file now.
-    `unlisted_skipped_count` counts skipped paths that are not listed.
+    `commit` differs from `source` if some files were not restored. These are the files in `skipped_paths`, which
+    someone else also changed, and files that the session never changed. `removed_count` counts the restored paths that
+    have no file now. `unlisted_skipped_count` counts skipped paths that are not listed.
     """
 
     kind: Literal["checkpoint.restored"] = "checkpoint.restored"

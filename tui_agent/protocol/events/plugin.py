@@ -9,7 +9,7 @@ from tui_agent.protocol.base import FrozenModel, JsonMap, Payload
 MCP_OWNER = "mcp:"
 """Prefix of the field `plugin` in events of an MCP server; the server's name follows."""
 RESOURCES = "resource:"
-"""Prefix of a contribution which says that an MCP server offers resources. The server's name follows."""
+"""Prefix of a contribution of an MCP server that offers resources. The server's name follows."""
 NEEDS_LOGIN = "Needs login: "
 """Start of the message of an MCP server that needs a login. The login command follows."""
 
@@ -61,7 +61,8 @@ class PluginUnloaded(Payload):
 class PluginFailed(Payload):
     """A plugin could not be loaded, or raised an error. The session continues without it.
 
-    `part` is what is not used, such as `middleware guard`, if the rest of the plugin is; empty for the whole plugin.
+    If the session still uses the rest of the plugin, `part` is the part that it no longer uses, such as `middleware
+    guard`. Otherwise `part` is empty.
     """
 
     kind: Literal["plugin.failed"] = "plugin.failed"

@@ -19,8 +19,8 @@ Rerun: TypeAlias = Literal["", "outside", "with_files"]
 class PermissionChoice(FrozenModel):
     """An answer that an approval offers, with the rule that the answer would add.
 
-    A rule for `always` may be saved `everywhere` instead. `unavailable_reason` is the reason if the answer is not
-    offered. `wider_rule` is a wider rule that the user may save instead, e.g. for all tools of an MCP server.
+    A rule for `always` can be saved `everywhere` instead. `unavailable_reason` is the reason if the answer is not
+    offered. `wider_rule` is a wider rule that the user can save instead, e.g. for all tools of an MCP server.
     """
 
     reach: Reach
@@ -59,10 +59,9 @@ class PermissionRequested(Payload):
     commands of the command line in order, as the policy judged them; empty if no command runs. `time_limit_s` is the
     maximum run time. `sandbox` is the name of the sandbox; empty if there is none. `environment` is the name of the
     environment if the command does not run on this machine. `rejected_rule` is the rule that the user wrote when first
-    asked about this call, `rejected_reach` is the reach that the user chose for it, and `rule_error` is what is wrong
-    with it. `rerun` is set if the call ran and the sandbox
-    refused what `reason` describes. The call would then run again: outside the sandbox, or in the sandbox with the
-    files that it needs.
+    asked about this call, and `rejected_reach` is the reach that the user chose for it. `rule_error` describes the
+    fault of this rule. `rerun` is set if the call ran and the sandbox blocked it; `reason` describes the blocked
+    action. The call would then run again: outside the sandbox, or in the sandbox with the files that it needs.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"
@@ -90,7 +89,7 @@ class PermissionRequested(Payload):
     def choice_for(self, reach: Reach) -> PermissionChoice | None:
         """Return the choice with this reach. Return None if there is no such choice.
 
-        For `everywhere`, this is the choice `always`, whose rule may be saved for every workspace.
+        For `everywhere`, this is the choice `always`, because its rule can be saved for every workspace.
         """
         reach = "always" if reach == "everywhere" else reach
         return next((choice for choice in self.choices if choice.reach == reach), None)

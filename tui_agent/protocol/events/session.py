@@ -11,9 +11,9 @@ from tui_agent.protocol.settings import BudgetUse, ContextMode, Effort, ModelInf
 class SessionStarted(Payload):
     """The session started. This is event 0. If its line becomes unreadable, the event is recorded again.
 
-    `workspace` is an absolute path. `product` is the writing program with its version. If `allowed_tools` is set, the
-    policy denies every other tool. `without` lists tools and features that are turned off, such as `tool:grep` or
-    `section:repo_map`.
+    `workspace` is an absolute path. `product` is the name and version of the program that wrote the event. If
+    `allowed_tools` is set, the policy denies every other tool. `without` lists tools and features that are turned off,
+    such as `tool:grep` or `section:repo_map`.
     """
 
     kind: Literal["session.started"] = "session.started"
@@ -147,7 +147,7 @@ class SessionEnded(Payload):
     `solved` and `unsolved` are the result of tests and a verifier after the agent ended its work. `finished` means that
     nothing checked the result. `agent_error` is a failure of the model, the engine or the policy. `env_error` is a
     failure of files, processes, tests or the verifier. A process that is killed records no end. A later turn continues
-    the task; the newest end counts. The app, the browser and editors record no end, because their user may continue.
+    the task; the newest end counts. The app, the browser and editors record no end, because their user can continue.
     `run.finished` says that a process closed the session.
     """
 

@@ -57,7 +57,7 @@ class ToolFinished(Payload):
     few words for the row on the screen (`61 lines`, `exit 1`, `denied: rule …`). If `content` is only a preview,
     `full_output` is the full output; `artifact` stores it for `read_file` and `grep`. `data` is JSON that the tool
     defines. `environment` is True if files or processes failed (a full disk, a program that cannot start), and not the
-    tool. `lost` is True if they failed because their machine is gone or its provider does not answer.
+    tool. `lost` is True if this happened because the machine is gone or its provider does not answer.
     """
 
     kind: Literal["tool.finished"] = "tool.finished"
