@@ -141,7 +141,7 @@ async def test_an_investigator_may_call_its_own_tools_only_and_the_denials_name_
         ({"allowed_tools": ["ask_user"]}, "There is no tool"),
         ({"allowed_tools": ["spawn_subtask"]}, "cannot use spawn_subtask"),
         ({"agent": "nobody"}, "no agent 'nobody'"),
-        ({"agent": "verify", "allowed_tools": ["write_file"]}, "may not use write_file"),
+        ({"agent": "verify", "allowed_tools": ["write_file"]}, "cannot use write_file"),
     ],
 )
 async def test_what_a_delegate_may_not_have_is_refused_before_it_begins(

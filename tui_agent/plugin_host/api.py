@@ -221,7 +221,7 @@ class OwnedApi:
     ) -> None:
         if isinstance(function, FunctionOffer):
             raise PluginError(
-                f"The function of the {kind} {name} of {self.plugin} is registered by its decorator already.",
+                f"The function of the {kind} {name} of {self.plugin} is already registered by its decorator.",
                 hint=f"Remove api.{kind}(…) or the decorator.",
             )
         if not inspect.iscoroutinefunction(function):
@@ -240,7 +240,7 @@ class OwnedApi:
         self._check_open()
         if not is_secret_variable(name, ""):
             raise PluginError(
-                f"The key {name!r} of {self.plugin} would appear in logs: its name does not look like that of a secret.",
+                f"The key {name!r} of {self.plugin} would appear in logs, because its name does not look like a secret's name.",
                 hint="Choose a name such as ACME_API_KEY.",
             )
         value = self._places.keys.get(name, "")

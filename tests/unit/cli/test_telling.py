@@ -90,8 +90,8 @@ def test_each_new_try_of_a_request_is_said(capsys: pytest.CaptureFixture[str]) -
             )
         )
     assert capsys.readouterr().err.splitlines() == [
-        "tui-agent: http://127.0.0.1:1/v1 does not answer. Try 2 in 2 s.",
-        "tui-agent: http://127.0.0.1:1/v1 does not answer. Try 3 in 2 s.",
+        "tui-agent: http://127.0.0.1:1/v1 does not answer. Attempt 2 in 2 s.",
+        "tui-agent: http://127.0.0.1:1/v1 does not answer. Attempt 3 in 2 s.",
     ]
 
 

@@ -138,7 +138,7 @@ def test_a_retry_voids_the_partial_answer_and_counts_in_one_notice() -> None:
     assert [entry.text for entry in chat.only(AnswerEntry)] == ["Whole now"]
     notices = chat.only(NoticeEntry)
     assert [(notice.kind, notice.level) for notice in notices] == [("retry", "running")]
-    assert notices[0].lines[-1] == "Try 3 in 4 s."
+    assert notices[0].lines[-1] == "Attempt 3 in 4 s."
     chat.tell(responded("r1", "Whole now"))
     assert chat.only(NoticeEntry)[0].level == "info"
 

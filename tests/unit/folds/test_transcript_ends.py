@@ -132,7 +132,7 @@ def test_a_retry_that_helped_no_longer_announces_a_try() -> None:
     chat = Chat()
     retried = ModelRetried(request_id=RequestId("r1"), attempt=3, fault="cut", message="m", wait_s=5.0)
     chat.tell(requested("r1"), retried, responded("r1", "Whole", tool_call("c1")))
-    assert chat.only(NoticeEntry)[0].lines == ("The answer was cut off.", "m", "Try 4 succeeded.")
+    assert chat.only(NoticeEntry)[0].lines == ("The answer was cut off.", "m", "Attempt 4 succeeded.")
 
 
 def test_settings_that_change_in_a_row_stay_one_notice_each() -> None:

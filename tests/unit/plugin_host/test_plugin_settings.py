@@ -104,13 +104,13 @@ def test_a_wrong_value_is_named_with_file_and_line(loaded, tmp_path: Path, confi
         (
             "ACME_API_KEY",
             "ACME_URL",
-            "The key 'ACME_URL' of acme would appear in logs: its name does not look like that of a secret.",
+            "The key 'ACME_URL' of acme would appear in logs, because its name does not look like a secret's name.",
         ),
         ("@oracle\nasync ", "@oracle\n", "The function of the oracle solve of acme is not `async def`."),
         (
             "    token",
             '    api.oracle("mend", solve)\n    token',
-            "The function of the oracle mend of acme is registered by its decorator already.",
+            "The function of the oracle mend of acme is already registered by its decorator.",
         ),
     ],
 )

@@ -340,7 +340,7 @@ class WarningPrinter:
             case ErrorRaised(where="agents" | "commands" | "hooks", message=message, hint=hint):
                 self._warn(f"{message} {hint}".rstrip())
             case ModelRetried(message=message, attempt=attempt, wait_s=wait_s):
-                warn(f"{' '.join(message.split())} Try {attempt + 1} in {format_elapsed(wait_s)}.")
+                warn(f"{' '.join(message.split())} Attempt {attempt + 1} in {format_elapsed(wait_s)}.")
             case ContextWindowInferred() as event:
                 self._warn(" ".join(inferred_window_notice(event)))
             case ContextTruncated(truncations=cuts) as cut if record.agent == MAIN_AGENT:

@@ -133,7 +133,7 @@ class DelegateRunner:
                 raise ToolError(registry.unknown_tool_message(name).message)
             if role.tools is not None and name not in role.tools:
                 raise ToolError(
-                    f"The agent {role.name} may not use {name}.",
+                    f"The agent {role.name} cannot use {name}.",
                     hint=f"The agent's tools: {', '.join(role.tools)}.",
                 )
             if not self._can_use(name, deeper=deeper):

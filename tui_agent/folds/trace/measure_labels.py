@@ -70,8 +70,8 @@ def _describe_map(metrics: MetricsView) -> str:
         return ""
     tool_uses = metrics.repomap_uses - metrics.repomap_injections
     return (
-        f"built {format_count(metrics.repomap_builds, 'time')}, in {format_count(metrics.repomap_injections, 'request')}, "
-        f"requested {format_count(tool_uses, 'time')} by tool"
+        f"built {format_count(metrics.repomap_builds, 'time')}, added to "
+        f"{format_count(metrics.repomap_injections, 'request')}, {format_count(tool_uses, 'tool call')}"
     )
 
 

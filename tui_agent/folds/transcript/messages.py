@@ -258,7 +258,7 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None
         entry = draft.streamed_entry(index)
         if entry is not None:
             draft.replace_entry(index, replace(entry, text=""))
-    next_try = f"Try {payload.attempt + 1} in {format_elapsed(payload.wait_s)}."
+    next_try = f"Attempt {payload.attempt + 1} in {format_elapsed(payload.wait_s)}."
     lines = (_FAULTS.get(payload.fault, ""), payload.message, next_try)
     draft.attempts[payload.request_id] = payload.attempt + 1
     known = draft.retries.get(payload.request_id)
@@ -276,7 +276,7 @@ def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
     index, tries = draft.retries.pop(request, None), draft.attempts.pop(request, 0)
     entry = None if index is None else draft.entries[index]
     if index is not None and isinstance(entry, NoticeEntry):
-        last = (f"Try {tries} succeeded.",) if answered else ()
+        last = (f"Attempt {tries} succeeded.",) if answered else ()
         draft.update_notice(index, "info", (*entry.lines[:-1], *last))
 
 

@@ -114,7 +114,7 @@ def _on_command_rejected(draft: Draft, ev: Envelope, payload: CommandRejected) -
 def _on_log_repaired(draft: Draft, ev: Envelope, payload: LogRepaired) -> None:
     if payload.rewritten:
         lines = ["The session's log was removed or replaced while it was open. It was written again in full."]
-        lines += [f"The file found in its place is now {payload.side_file}."] if payload.side_file else []
+        lines += [f"The file that was in its place is now {payload.side_file}."] if payload.side_file else []
     else:
         amount = format_bytes(payload.moved_bytes)
         moved = f"An incomplete line at the end of the log ({amount}) was moved to {payload.side_file}."
@@ -462,7 +462,7 @@ _STOPPERS: Final[dict[JobStopper, str]] = {
     "": "the agent",
     "user": "you",
     "agent": "the agent",
-    "rewind": "undo, with the turn that started it",
+    "rewind": "the undo of its turn",
 }
 
 
