@@ -1,7 +1,7 @@
 """Compare two sessions, or two branches of a session: their outcome, cost and changed files.
 
 Only events after the fork point are compared; sessions without a common event are compared in full. If B is not given,
-A is compared with the session from which A was forked. If A is not a fork, it is compared with its newest fork.
+A is compared with the session that A was forked from. If A is not a fork, it is compared with its newest fork.
 """
 
 import argparse

@@ -320,7 +320,7 @@ def load_context(arguments: argparse.Namespace, *, interactive: bool = False) ->
 def ignored_file_notices(config: "Config", is_meant: Callable[[Path], bool] = lambda path: True) -> list[str]:
     """Return a sentence for each project file that is ignored because its folder is not trusted.
 
-    Only files for which `is_meant` returns True are included.
+    A file is included only if `is_meant` returns True for it.
     """
     return [
         f"{path} is not used, because its folder is not trusted. To trust the folder: tui-agent trust"

@@ -1,7 +1,7 @@
 """Copy standard input to standard output with secrets removed, line by line.
 
 Invariant: every input line becomes one output line, written as soon as the input line is read. Only a line that ends in
-a backslash waits for the next one. With `--explain`, the output is one line per secret, without the text.
+a backslash waits for the next line. With `--explain`, the output is one line per secret, without the text.
 """
 
 import argparse
@@ -109,7 +109,7 @@ def _group_continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _hits_by_line(texts: Sequence[str], before: Iterable[str], redactor: Redactor) -> Iterator[list[Hit]]:
-    """Yield the secrets of each of the `texts`, including those recognised only together with the lines `before`."""
+    """Yield the secrets of each of the `texts`, including secrets that only show together with the lines `before`."""
     raw, context = _encode("\n".join(texts)), _encode("".join(f"{text}\n" for text in before))
     hits = redactor.hits(raw)
     if context and raw.strip() and redactor.suspects(context + raw):

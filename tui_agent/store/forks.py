@@ -33,7 +33,7 @@ _MAX_PAYLOAD_BYTES = 63 * 1024
 def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
     """Return the payload of a new fork's first event; the session is forked at event `at_seq`.
 
-    The payload's `parent_session` is the session whose log contains that event: this session, or one of its parents.
+    The payload's `parent_session` is the session with that event in its log: this session, or one of its parents.
     Raises `StoreError` if there is no such event.
     """
     history = load_lineage(folder)
@@ -136,7 +136,7 @@ def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
 class FamilyMember:
     """A session that has a common ancestor with another session through forks.
 
-    `origin` is the event at which it was forked, or None if it is not a fork.
+    `origin` is the event where the session was forked; None if it is not a fork.
     """
 
     folder: Path

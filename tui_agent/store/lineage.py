@@ -95,7 +95,7 @@ class Origin:
 
 
 def read_origin(folder: Path) -> Origin | None:
-    """Return the event at which a session was forked, or None if it is not a fork."""
+    """Return the event where a session was forked; None if the session is not a fork."""
     try:
         payload = decode_payload(read_first_line(folder))
     except OSError:

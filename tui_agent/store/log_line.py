@@ -67,7 +67,7 @@ def is_intact(line: bytes) -> bool:
 
 
 def parse_event(line: bytes) -> Envelope:
-    """Parse a line of the log whose checksum is known to match. Raises pydantic's `ValidationError`."""
+    """Parse a line of the log. The caller has compared the checksum. Raises pydantic's `ValidationError`."""
     return _adapter().validate_json(line, extra="ignore")
 
 
@@ -135,7 +135,7 @@ def _json_object(line: bytes) -> dict[str, JsonValue] | None:
 
 
 def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
-    """Return the event in a line of the log whose whole payload is a blob (see `store.payload_shrinker`)."""
+    """Return the event in a line of the log that has its whole payload in a blob (see `store.payload_shrinker`)."""
     raw = _json_object(line)
     payload = None if raw is None else raw.get("payload")
     if raw is None or blobs is None or not isinstance(payload, dict):

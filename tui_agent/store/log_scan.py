@@ -230,7 +230,7 @@ def _is_delta(line: bytes) -> bool:
 
 
 def _request_id(line: bytes, kind: bytes) -> bytes | None:
-    """Return the request id in a line of the log whose payload begins with `kind`; None for other lines.
+    """Return the request id in a line of the log if its payload begins with `kind`; otherwise None.
 
     Quotes inside strings are escaped and the envelope's fields come before any JSON value, so the first match is the
     payload's own field.

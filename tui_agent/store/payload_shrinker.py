@@ -38,7 +38,7 @@ _VERBATIM = frozenset(
 _UNREDACTED = frozenset(("signature", "opaque"))
 """Names of the payload fields that a provider needs back unchanged.
 
-They are never redacted. Long ones are moved to a blob.
+These fields are never redacted. Long values are moved to a blob.
 """
 
 _TEXT_LIMITS = (MAX_INLINE_TEXT_BYTES, 2_048, 512, 128)

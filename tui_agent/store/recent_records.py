@@ -32,7 +32,7 @@ class RecentRecords:
         return len(self._records)
 
     def add(self, record: Record, size: int) -> None:
-        """Add the newest record, whose line has `size` bytes."""
+        """Add the newest record. Its line has `size` bytes."""
         self._records.append(record)
         self._new_bytes += size
 
@@ -53,7 +53,7 @@ class RecentRecords:
         return index < len(self._records) and self._records[index].seq == seq
 
     def records_after(self, seq: int, limit: int | None = None) -> Sequence[Record]:
-        """Return the first `limit` records in memory (None: all) whose number is greater than `seq`."""
+        """Return the first `limit` records in memory (None: all) with a number greater than `seq`."""
         start = self._find_index(seq)
         return self._records[start : None if limit is None else start + limit]
 

@@ -305,7 +305,7 @@ class SessionLog:
         return self._recent.has(seq)
 
     def next_after(self, seq: int, limit: int) -> Sequence[Record]:
-        """Return the first `limit` records whose number is greater than `seq`."""
+        """Return the first `limit` records with a number greater than `seq`."""
         if self._needs_file(seq):
             return read_records(self.folder, seq, limit, size=self._end)
         return self._recent.records_after(seq, limit)

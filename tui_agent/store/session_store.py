@@ -236,7 +236,7 @@ class SessionStore:
         return read_records(folder)
 
     def list(self, workspace: str | None = None) -> list[SessionSummary]:
-        """Return all sessions, or those of one workspace, last used first.
+        """Return all sessions, or only the sessions of one workspace, last used first.
 
         A damaged session with an unknown workspace is listed for every workspace.
         """

@@ -135,8 +135,9 @@ def _is_other_version(record: Record | None) -> TypeGuard[UnknownEvent]:
 
 
 def _foreign_field(record: UnknownEvent | None, field: str) -> str:
-    """Return a field of a log's first line, which another version wrote; empty if this version does not know the
-    field.
+    """Return a field of a log's first line that another version wrote.
+
+    The result is empty if this version does not know the field.
     """
     payload = record.raw.get("payload") if record is not None else None
     value = payload.get(field) if isinstance(payload, dict) else None

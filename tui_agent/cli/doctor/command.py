@@ -283,7 +283,7 @@ def processes(base: StartupContext) -> CheckResult:
 
 
 def environment(base: StartupContext) -> CheckResult:
-    """Start the environment in which commands run, and stop it again."""
+    """Start the environment that runs commands, and stop it again."""
     loaded = load_external_plugins(base)
 
     async def probe() -> str:

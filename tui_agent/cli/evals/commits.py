@@ -94,7 +94,7 @@ def _row(commit: CheckedCommit) -> tuple[str, ...]:
 def _describe(commit: CheckedCommit) -> dict[str, object]:
     """Return the results of a checkpoint as a JSON object.
 
-    `commands` is the number of test commands, and `solved` is the number of those that passed.
+    `commands` is the number of test commands, and `solved` is how many of them passed.
     """
     results = commit.results
     assert results is not None

@@ -246,7 +246,7 @@ def as_json(
 
 
 def list_rules(arguments: argparse.Namespace) -> int:
-    """Print the user's rules and those of a trusted project, one per line."""
+    """Print the rules of the user and of a trusted project, one per line."""
     base = load_context(arguments)
     here = ("", os.path.realpath(base.options.cwd))
     rules = [rule for rule in judging.load_rules(base) if arguments.all or rule.workspace in here]

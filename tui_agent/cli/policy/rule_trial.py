@@ -192,7 +192,7 @@ HEADINGS: dict[Change, str] = {
     "same": "unchanged",
 }
 UNANSWERED_HEADING = "would run, although it was denied because nobody could answer"
-"""Heading for the `saved` decisions that nobody was there to answer."""
+"""Heading for the `saved` decisions where nobody was there to answer."""
 
 
 def add_verbs(verbs: Verbs) -> None:

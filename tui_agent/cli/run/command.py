@@ -260,7 +260,7 @@ def print_record(file: TextIO, record: Record) -> None:
 
 
 def warn_of_cost(sessions: Iterable[SessionSettings]) -> None:
-    """Warn on standard error about each model whose unknown price makes a cost limit ineffective."""
+    """Warn on standard error if a cost limit is ineffective because a model's price is unknown."""
     warnings = (
         unknown_price_warning(
             settings.model.model, settings.budgets.max_cost_usd, has_price=settings.model.has_price

@@ -281,7 +281,7 @@ def _print_fork(fork: CreatedFork) -> None:
 
 
 def _workspace(home: Path) -> Path | None:
-    """Return the original session's workspace, whose configuration applies to the fork; None if it is missing."""
+    """Return the original session's workspace; None if it is missing. Its configuration applies to the fork."""
     known = Path(load_state(home).workspace)
     return known if known.is_dir() else None
 

@@ -1,7 +1,7 @@
 """The subcommands `sessions revert` and `sessions checkpoints`: go back to an event, and list the checkpoints.
 
 Invariant: the session's engine does the revert and records it, so that `/redo` can undo it. Files that someone else
-also changed are kept, except those given by `--overwrite`.
+also changed are kept, except files given by `--overwrite`.
 """
 
 import argparse

@@ -112,7 +112,7 @@ def _is_light(text: str) -> bool:
 
 
 def _variants(text: str) -> list[str]:
-    """Return variants of a text in which bash syntax is simplified in different ways.
+    """Return variants of a text, each with its bash syntax simplified in another way.
 
     Line continuations are kept or joined. Redirections, empty expansions and lists in braces are kept or removed.
     """

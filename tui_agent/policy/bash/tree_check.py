@@ -72,7 +72,7 @@ def _is_overlooked(text: str, span: Span) -> bool:
 
 
 def simple_commands(tree: object) -> Iterator[SimpleCommand]:
-    """Yield every simple command of a script, including those in substitutions, in unspecified order."""
+    """Yield every simple command of a script, including commands in substitutions, in unspecified order."""
     if isinstance(tree, SimpleCommand):
         yield tree
     names = getattr(tree, "__slots__", ())

@@ -1,6 +1,6 @@
 """The judge of a command line: rules and guards first, then each command separately.
 
-Invariant: a line is allowed only if every command is; if one command is denied, the line is denied.
+Invariant: a line is allowed only if every command is allowed. If one command is denied, the line is denied.
 """
 
 import posixpath
@@ -262,9 +262,9 @@ def _with_risk(judgement: Judgement, risk: str) -> Judgement:
 
 
 def is_ordinary(command: CommandReport) -> bool:
-    """Return True if a command certainly does no more than read, change or run this workspace.
+    """Return True if a command certainly only reads or changes files of this workspace, or runs its code.
 
-    The rules of a trusted project may allow such commands.
+    The rules of a trusted project can allow such commands.
     """
     usual = {Effect.READS, Effect.WRITES, Effect.RUNS}
     known = Effect.RUNS not in command.effects or bool(command.program.remember) or command.runs_next

@@ -107,7 +107,7 @@ def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: 
 
 
 def find_repository_conflict(line: LineReport) -> str:
-    """Return a sentence if a command line changes the git repository and also runs other code; empty if not.
+    """Return a sentence if a command line changes the git repository and also runs other code; empty otherwise.
 
     While other code runs, the sandbox locks the repository, so the change fails. For a line that the bash parser
     refused, the result is empty, because the commands of the line are not certain.
@@ -139,7 +139,7 @@ def is_of_git(command: CommandReport) -> bool:
 def is_open(command: CommandReport) -> bool:
     """Return True if it is not known what the words of a command mean.
 
-    For example, `bash -c -e 'rm x'` is open: the script comes after a further option.
+    For example, in `bash -c -e 'rm x'` another option precedes the script.
     """
     return has_open_doubt(command) or any(code.startswith(("-", "+")) for code in command.code)
 

@@ -45,7 +45,7 @@ def escalate(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator
 
 
 def program_name(command: CommandReport) -> str:
-    """Return the name or path by which a command starts its program."""
+    """Return the name or path that starts the program of a command."""
     return (command.words[0].known if command.words else None) or command.name
 
 
@@ -187,4 +187,4 @@ ESCALATIONS: tuple[Escalation, ...] = (
     Escalation("link", follows_link, "It may read files that it does not name.", True),
     Escalation("below", reads_secrets_below, SECRETS_RISK, True),
 )
-"""All escalations, in the order in which they are checked and shown."""
+"""All escalations, in the order of their checks."""

@@ -84,7 +84,7 @@ class FileJudge:
         )
 
     def judge_place(self, use: FileUse, at: Place) -> Judgement:
-        """Return the judgement about the use of a file whose path is certain."""
+        """Return the judgement about the use of a file. The path of the file must be certain."""
         ruin = self.find_ruin(use, at)
         if ruin is not None:
             return ruin
@@ -121,8 +121,8 @@ class FileJudge:
     def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Judgement | None:
         """Return the strictest judgement of the `ask` and `deny` rules for a file; None if no such rule applies.
 
-        Rules for the file itself come first. Rules that match a pattern are next, and rules for files below a folder
-        are last. `whats` are the kinds of rules to apply; by default, the kinds for the action of `use`.
+        Rules for the file itself come first. Rules that the pattern of a file may match are next, and rules for files
+        below a folder are last. `whats` are the kinds of rules to apply; by default, the kinds for the action of `use`.
         """
         whats = whats or _RULES[use.action]
         rules = [rule for what in whats for rule in self.rules.rules_for_file(at, what, self.facts)]
@@ -147,10 +147,10 @@ class FileJudge:
     def by_profile(
         self, verdict: Verdict, rule: Judgement | None, what: str, why: str, risk: str = ""
     ) -> Judgement:
-        """Return a judgement with the profile's verdict, or `rule` if there is one and the profile does not deny.
+        """Return `rule`. If there is no rule or the profile denies, return a judgement with the profile's verdict.
 
-        `what` is the end of the judgement's id; `why` is the reason for asking or denying, and `risk` is the sentence for
-        the approval.
+        `what` is the end of the judgement's id; `why` is the reason for asking or denying, and `risk` is the sentence
+        for the approval.
         """
         policy = self.facts.policy
         if rule is not None and verdict != "deny":
@@ -224,7 +224,7 @@ class FileJudge:
         return any(path_patterns.matches_path(relative, secret.name) for secret in self.facts.secrets)
 
     def _judge_uncertain_path(self, use: FileUse) -> Judgement | None:
-        """Ask about the use of a file whose path is not certain. Return None if no rule restricts files."""
+        """Ask about the use of a file with an uncertain path. Return None if no rule restricts files."""
         if not self.rules.rules_against(*_RULES.get(use.action, _CHANGES)):
             return None
         return Judgement(

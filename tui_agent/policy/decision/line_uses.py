@@ -17,7 +17,7 @@ from tui_agent.ports.policy import PolicyFacts
 from tui_agent.protocol.effects import RunEffect
 
 Lines: TypeAlias = Mapping[RunEffect, LineReport]
-"""Mapping from a command line of a tool call (a `RunEffect`) to its report."""
+"""Maps a command line of a tool call (a `RunEffect`) to its report."""
 Uses: TypeAlias = Sequence[tuple[FileUse, str]]
 """The (use, path) of each file that a command uses. The path is relative to the workspace."""
 
@@ -111,7 +111,7 @@ def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
 
 
 def _with_parents(path: str) -> Iterator[str]:
-    """Yield variants of a pattern in which one name is replaced by `..`.
+    """Yield variants of a pattern, each with one name replaced by `..`.
 
     Only a pattern such as `.*` is replaced: it also matches `..` in bash before 5.2.
     """
@@ -129,7 +129,7 @@ def from_workspace(effect: RunEffect, path: str) -> str:
 
 
 def literal_path(path: str) -> str:
-    """Return a path in which a leading `~` is a literal name, because no shell expands the `cwd` of a call."""
+    """Return a path that treats a leading `~` as a literal name: no shell expands the `cwd` of a call."""
     return f"./{path}" if path.startswith("~") else path
 
 

@@ -173,7 +173,7 @@ class MentionedFileJudge:
                     yield self.files.judge_place(replace(use, action="delete"), place(source, self.facts))
 
     def _filled_folder(self, command: CommandReport, cwd: str) -> Iterator[Judgement]:
-        """Judge the folder in which a command creates files that it does not name (`cd .git && tar xf a.tar`)."""
+        """Judge the folder that a command fills with files that it does not name (`cd .git && tar xf a.tar`)."""
         for path in paths_from(command, "any", cwd) if changes_unnamed(command) else ():
             yield from self._judge_guarded(command, place(path, self.facts), certain=_only_carries(command))
 

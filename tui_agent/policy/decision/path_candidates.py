@@ -1,7 +1,7 @@
 """The parts of a command's words that may be paths.
 
-Invariant: this module is pure and knows no program by name. It splits words at every character after which a program
-may expect a path.
+Invariant: this module is pure and knows no program by name. It splits words at every character that may come before a
+path.
 """
 
 import re

@@ -38,8 +38,9 @@ NEVER_ASKS = "a read-only delegate cannot ask"
 class RulePolicy:
     """A `ports.policy.Policy` based on rules.
 
-    `user_rules` apply to every session in their workspace. `own` are absolute paths of the product's configuration and
-    data folders, which no agent may write, except for `notes`, the folder of the project's notes. `catalog` holds the known programs; the default is the built-in one.
+    `user_rules` apply to every session in their workspace. `own` has the absolute paths of the product's configuration
+    and data folders. No agent may write to these folders, except to `notes`, the folder of the project's notes.
+    `catalog` holds the known programs; by default, it is the built-in catalog.
     """
 
     def __init__(

@@ -126,7 +126,7 @@ def remove_rule(path: Path, text: str, workspace: str = "") -> None:
 
 
 def _cut_table(lines: Sequence[str], starts: Sequence[int], index: int) -> str:
-    """Return the lines without the table number `index`. `starts` are the indexes of the lines at which tables start."""
+    """Return the lines without the table number `index`. `starts` has the index of each table's first line."""
     start, end = starts[index], [*starts, len(lines)][index + 1]
     first_kept = end
     while _BLANK_OR_COMMENT.match(lines[first_kept - 1]):  # stops at the header

@@ -151,7 +151,7 @@ def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
 def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
     """Return True if a rule applies to a file.
 
-    `names` are the real path of the file and the path as given. An `allow` rule must match the real path. For other
+    `names` has the real path of the file and the path as given. An `allow` rule must match the real path. For other
     rules, a match with either path is enough.
     """
     if rule.verdict == "allow":

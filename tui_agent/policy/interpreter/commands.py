@@ -83,7 +83,7 @@ class CommandReader:
     _depth: int = 0
 
     def read(self, draft: Draft, stdin: Value) -> CommandResult:
-        """Interpret the command of a draft, whose first word is the program."""
+        """Interpret the command of a draft. The first word of the command is the program."""
         words = draft.words
         program = None if words[0].many else words[0].known
         if self._depth > MAX_DEPTH:

@@ -165,7 +165,7 @@ class Draft:
                 assert_never(meaning)
 
     def add_use(self, use: FileUse) -> None:
-        """Add a use of a file, once for each folder in which the command may run."""
+        """Add a use of a file, once for each folder that the command might run in."""
         if use.action in _ACTION_EFFECTS:
             self.effects.add(_ACTION_EFFECTS[use.action])
         if use.certainty is Certainty.UNKNOWN:
@@ -223,7 +223,7 @@ class Draft:
             self.add_use(FileUse(folder or slash or ".", "list"))
 
     def enter(self, value: Value) -> None:
-        """Change the folder to which file names in the following words are relative."""
+        """Change the current folder for file names in the following words."""
         self.add_file(value, "list")
         path = value.known
         folders = [None if path is None else enter_folder(folder, path) for folder in self.folders]

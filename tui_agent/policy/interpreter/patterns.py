@@ -31,7 +31,7 @@ def as_pattern(value: Value) -> str:
 
 
 def prefix_of(value: Value) -> str:
-    """Return the text with which a value certainly begins; the whole text if the value is known."""
+    """Return the certain beginning of a value's text; the whole text if the value is known."""
     if value.known is not None:
         return value.known
     literal = _LITERAL.match(value.text)
@@ -57,7 +57,7 @@ def split_assignment(word: Value) -> tuple[str, Value]:
 def cut_at_newlines(value: Value) -> Value:
     """Return a value for one line of an output.
 
-    A file name that contains a newline makes two lines. So the result is marked as a part of a name (`splits`).
+    A file name with a newline makes two lines. So `splits` is set in the result: a line may be just a part of a name.
     """
     torn = not value.content
     return replace(

@@ -1,4 +1,4 @@
-"""The walk through a script: interprets each command in every state in which the shell may run it.
+"""The walk through a script: interprets each command in every possible state of the shell.
 
 Invariant: every command is interpreted, and only with variables and folders that are possible. If the script is too
 long, one report with a doubt stands for all further commands.

@@ -1,4 +1,4 @@
-"""The state of the shell between two commands: variables set in the line, and folders in which the shell may be.
+"""The state of the shell between two commands: variables set in the line, and possible folders of the shell.
 
 Invariant: a state is immutable; merging two states keeps the possible values and folders of both.
 """
@@ -15,7 +15,7 @@ from tui_agent.policy.interpreter.report import Certainty, Value
 
 MAX_FOLDERS: Final = 32
 START: Final = "\ufdd0"
-"""Placeholder for the absolute path of the folder in which the line starts.
+"""Placeholder for the absolute path of the folder where the line starts.
 
 It is a noncharacter, so no line can contain it.
 """

@@ -78,7 +78,7 @@ def _from_home(path: str) -> str:
 
 
 class Guards:
-    """The guards that protect files, which no profile lifts.
+    """The guards that protect files. No profile lifts these guards.
 
     `own` are the absolute paths of the product's configuration and data folders. `notes` is the absolute path of the
     project's notes. The agent can write these notes although they lie in the data folder.

@@ -21,7 +21,7 @@ def may_hold_secrets(path: str) -> bool:
 
 
 def rules_digest() -> str:
-    """Return a digest of the table of guarded places, which changes with the text of that table."""
+    """Return a digest of the table of guarded places. It changes with the text of that table."""
     return hashlib.sha256(Path(__file__).with_name("places.toml").read_bytes()).hexdigest()[:16]
 
 

@@ -40,7 +40,7 @@ class Rule:
     """A rule of the user or a project, such as `allow edit src/**`.
 
     `rest` is the path, host, words or command line; `source` is where the rule was written. `bounded` is True for a
-    project's rule, which can allow only commands that certainly do no more than read, change or run the workspace.
+    project's rule. Such a rule can allow only commands that read or change files of the workspace, or run its code.
     `workspace` is the only folder that the rule applies to; if it is empty, the rule applies to every workspace.
     """
 
@@ -53,7 +53,7 @@ class Rule:
 
     @property
     def scope(self) -> str:
-        """A phrase that says in which projects the rule applies."""
+        """A phrase that names the projects that the rule applies to."""
         return "in this project" if self.workspace or self.bounded else "in every project"
 
     @property

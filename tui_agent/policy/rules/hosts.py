@@ -185,7 +185,7 @@ def _plain_names(name: str) -> tuple[str, ...]:
 
 
 def _read_ipv4(name: str) -> Iterator[str]:
-    """Yield the readings of a host name as an IPv4 address, if it is one.
+    """Yield the readings of a host name as an IPv4 address; none for other names.
 
     The C library accepts octal and hexadecimal numbers, and fewer than four numbers; other programs read plain
     decimals.

@@ -22,7 +22,7 @@ class Candidate:
     def __init__(self, match: "re2._Match[bytes]", groups: Mapping[str, int]) -> None:
         """Examine a match of a rule's pattern; `groups` maps the pattern's named groups to their numbers.
 
-        The secret is the group whose name begins with `secret` (the last one that matched), or the whole match if the
+        The secret is the last group that matched and has a name beginning with `secret`. It is the whole match if the
         pattern has no such group. The secret is extended to whole UTF-8 characters. The secret is empty if no such
         group matched.
         """

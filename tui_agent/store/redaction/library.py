@@ -66,7 +66,7 @@ class _WordSearch:
         self.uncounted = _words_pattern(edge, self._all - {_COUNTED})
 
     def rules_of(self, raw: bytes, low: bytes) -> set[int]:
-        """Return the numbers of the rules whose words occur in a text. `low` is that text in lower case."""
+        """Return the numbers of the rules with a word that occurs in a text. `low` is that text in lower case."""
         found: set[bytes] = set()
         at, hits = 0, 0
         pattern = _words_pattern(self._edge, self._all)

@@ -143,7 +143,7 @@ class Redactor:
     def hits(self, raw: bytes, *, only_given: bool = False) -> list[Hit]:
         """Return the secrets in a text in order, without overlaps.
 
-        Overlapping ones are merged and named by the first rule. With `only_given`, only values of variables are
+        Overlapping secrets are merged and named by the first rule. With `only_given`, only values of variables are
         searched for.
         """
         found = list(self._given_hits(raw))
@@ -220,7 +220,10 @@ def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[i
 
 
 def merge_hits(hits: list[Hit]) -> list[Hit]:
-    """Return hits in order, with overlapping ones merged. The hit that comes first in `hits` names the result."""
+    """Return hits in order, with overlapping hits merged.
+
+    A merged hit has the name of the hit that is first in `hits`.
+    """
     merged: list[tuple[int, Hit]] = []
     for order, hit in sorted(enumerate(hits), key=lambda numbered: numbered[1].start):
         if merged and hit.start < merged[-1][1].end:

@@ -1,4 +1,4 @@
-"""The encodings in which programs write the value of a secret variable.
+"""The encodings that programs use for the value of a secret variable.
 
 Invariant: the unencoded value comes first.
 """

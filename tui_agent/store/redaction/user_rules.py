@@ -1,6 +1,6 @@
 """The user's own redaction rules, allow list and disabled rules, from `[redaction]` in the configuration.
 
-Invariant: user rules pass the same validation as bundled ones, and their examples are checked before any rule is used.
+Invariant: user rules pass the same validation as bundled rules, and their examples are checked before any rule is used.
 """
 
 import difflib

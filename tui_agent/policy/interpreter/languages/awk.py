@@ -31,9 +31,9 @@ _OPERAND: Final = "an operand"
 _BEFORE_PATTERN = frozenset(
     {"", ";", "{", "}", "(", ",", "!", "&&", "||", "~", "!~", "=", "?", ":", "print", "printf"}
 )
-"""Tokens after which every awk reads a slash as the start of a regex."""
+"""Tokens that make every awk read the next slash as the start of a regex."""
 _COMPLETE = frozenset({"", ";", "{", "}", _OPERAND, ") of if", "++", "--", "length"})
-"""Tokens after which every awk reads a newline as the end of the statement. Keywords are not included."""
+"""Tokens that make every awk read the next newline as the end of the statement. Keywords are not included."""
 _OPENING = {"]": ("[",), ")": ("(", "if"), "}": ("{",)}
 
 

@@ -40,7 +40,7 @@ def _table() -> Mapping[str, Option]:
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    """An action of a find call on every file whose name matches `names`.
+    """An action of a find call on every file with a name that matches `names`.
 
     `batch` is True if the command of the action gets many files at once.
     """
@@ -111,7 +111,8 @@ class _Expression:
     def _read_expression(self, outer: Names, depth: int = 0) -> Names:
         """Parse tests and actions up to the end, or to the closing bracket if `depth` is not 0.
 
-        `outer` are the file names for which find evaluates the expression. Return the names for which it may be true.
+        find evaluates the expression only for the file names `outer`. Return the names that may make the expression
+        true.
         """
         alternatives: list[Names] = []
         names, negated, closed = outer, False, depth == 0
@@ -143,7 +144,7 @@ class _Expression:
     def _read_primary(self, word: Value, names: Names) -> Names:
         """Parse a test or an action of `find`.
 
-        Return the file names for which a test is true. Return None for an action, and for a test that ignores names.
+        Return the file names that make a test true. Return None for an action, and for a test that ignores names.
         """
         option = _table().get(word.known or "")
         if option is None:

@@ -38,7 +38,7 @@ def read_arguments(call: Call) -> ArgumentReport:
 def _read_term(term: Sequence[Value], *, double: bool) -> ArgumentReport:
     """Interpret one condition of `test`. The number of words decides whether a word is an operator or an operand.
 
-    `double` is True for a condition inside `[[ … ]]`, which then contains neither `&&` nor `||`.
+    `double` is True for a condition inside `[[ … ]]`. Such a condition contains neither `&&` nor `||`.
     """
     while len(term) > 1 and term[0].known == "!" and not (len(term) == 3 and term[1].known in _JOINERS):
         term = term[1:]
