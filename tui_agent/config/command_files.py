@@ -70,7 +70,7 @@ class CommandFiles:
 def load_command_files(
     user: Path, project: ProjectFiles | None, neighbours: Sequence[Path] = ()
 ) -> tuple[CommandFiles, ...]:
-    """Read the commands in the user's folder, in other programs' folders (`neighbours`), and of a trusted project."""
+    """Read the commands of the user's folder, other programs' folders (`neighbours`) and a trusted project."""
     folders = chain.from_iterable(map(_read_folder, (user, *neighbours)))
     return (_parse("user", folders), _parse("project", _read_project(project)))
 

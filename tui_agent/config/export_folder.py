@@ -22,7 +22,7 @@ def default_export_folder(data_dir: Path, workspace: Path) -> Path:
 
 
 def _is_suitable(folder: Path, workspace: Path) -> bool:
-    """Return True if the folder can be written and is outside the workspace and of every repository."""
+    """Return True if the folder can be written, and is outside the workspace and outside every repository."""
     real = folder.resolve()
     is_outside = not real.is_relative_to(workspace.resolve()) and locate_repository(real) is None
     return is_outside and folder.is_dir() and os.access(folder, os.W_OK)

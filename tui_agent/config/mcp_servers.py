@@ -37,8 +37,8 @@ def load_mcp_servers(
 ) -> tuple[McpServer, ...]:
     """Return all servers, including disabled ones, with `${VARIABLE}` replaced.
 
-    If several servers have the same name, the user's server is used, then the client's (`SessionOptions.mcp_servers`),
-    then the project's.
+    If several servers have the same name, the first in this order is used: the user's, the client's
+    (`SessionOptions.mcp_servers`), the project's.
     """
     mine = [McpServer(name, config.origin(f"mcp.{name}"), table) for name, table in config.mcp.items()]
     known = {server.name: server for server in mine}

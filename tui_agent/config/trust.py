@@ -1,4 +1,4 @@
-"""Trust in a project's own files: the user's decision about one folder with exactly the content that it had then.
+"""Trust in a project's own files: the user's decision about one folder and its exact content at that time.
 
 Invariant: reading decisions writes nothing. A damaged or missing list trusts nothing. Trust covers the content that was
 shown, never later changes. It applies to the folder's real path, not to a parent, child, sibling or copy. Only the real

@@ -41,7 +41,7 @@ class UserChoices(NamedTuple):
 
 
 def load_choices(data_dir: Path) -> tuple[UserChoices, str]:
-    """Return the remembered choices and an empty text. If the file cannot be used, return no choices and the reason."""
+    """Return the remembered choices and "". If the file cannot be used, return empty choices and the reason."""
     path = data_dir / FILE_NAME
     try:
         if not path.exists():

@@ -98,7 +98,7 @@ def _part_texts(part: ModelPart) -> list[str]:
 def sections_of(messages: Sequence[Message], carried: str) -> list[SectionName]:
     """Return the section of each message. Tool results after the user's newest message are recent observations.
 
-    `carried` is the summary that an earlier session handed over to this one; empty if there is none.
+    `carried` is the summary that an earlier session handed over to this session; empty if there is none.
     """
     newest = max((index for index, message in enumerate(messages) if _starts_turn(message)), default=-1)
     return [

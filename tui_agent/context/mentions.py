@@ -48,7 +48,7 @@ SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
 MayRead = Callable[[str, str], str]
-"""Function that checks if a file may be read. Its arguments are a path and the real path of the file.
+"""Function that checks if a mention can read a file. Its arguments are a path and the real path of the file.
 
 Returns the reason why the file must not be read, or "".
 """

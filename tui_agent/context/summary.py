@@ -1,7 +1,7 @@
 """The text of a summary: recorded facts in sections, followed by the story of the work so far.
 
 Invariant: the task, the user's words, pins, plan, todo items, files and failing tests come from the log and not from a
-model. Of an older summary only the story is used again, so that summaries do not grow.
+model. Only the story of an older summary is used again, so that summaries do not grow.
 """
 
 from collections.abc import Callable, Iterator, Sequence

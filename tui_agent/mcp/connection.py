@@ -370,7 +370,7 @@ async def _list_roots(root: str, context: ClientRequestContext) -> types.ListRoo
 
 
 async def _subscribe_to_changes(client: Client) -> None:
-    """Subscribe to changes of lists on a server of the newer protocol; pass each message of the server to `receive`."""
+    """Subscribe to changes of lists on a server of the newer protocol. The client's message handler gets the changes."""
     can = client.server_capabilities
     tools = can.tools is not None and bool(can.tools.list_changed)
     prompts = can.prompts is not None and bool(can.prompts.list_changed)

@@ -56,9 +56,9 @@ class ServerRunner:
         self.tools: tuple[RemoteTool, ...] = ()
         self.prompts: tuple[RemotePrompt, ...] = ()
         self.revealed: frozenset[str] = frozenset()
-        """The names of tools that a search found; used only if the server has too many tools to list all."""
+        """The names of tools that a search found. Used only if the server has too many tools to list all of them."""
         self.left_out: tuple[str, ...] = ()
-        """A sentence for each tool and prompt that is not offered. The server describes these wrongly."""
+        """A sentence for each tool and prompt that is not offered, because the server describes it wrongly."""
         self.version = ""
         self.fault = ""
         """The reason why the server cannot be used now; empty while it starts or runs."""

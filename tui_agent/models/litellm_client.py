@@ -207,8 +207,8 @@ def _convert_messages(request: ModelRequest) -> list[JsonMap]:
 def _can_think(messages: list[JsonMap], model: str) -> bool:
     """Return True if a request with these messages can ask the model to think.
 
-    Anthropic models with a fixed thinking budget reject thinking after calls made without it, until the user's next
-    message.
+    Anthropic models with a fixed thinking budget reject thinking after calls that were made without thinking. They
+    accept it again after the user's next message.
     """
     if "claude" not in model.lower() or not messages or messages[-1].get("role") != "tool":
         return True

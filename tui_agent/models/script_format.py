@@ -101,7 +101,7 @@ class Match(_Entry):
 
 
 class Conversation(_Entry):
-    """The answers of a conversation other than the main one, such as a delegate's or a summary's."""
+    """The answers of a conversation besides the main one, such as the conversation of a delegate or of a summary."""
 
     match: Match
     answers: tuple[ScriptedAnswer, ...]

@@ -42,7 +42,7 @@ def build_policy(
 class ReloadingPolicy(RulePolicy):
     """The policy of an open session: reloads the user's rules before a decision if their file changed.
 
-    If the file cannot be read, the previous ask and deny rules still apply, but the previous allow rules do not.
+    If the file cannot be read, the previous `ask` and `deny` rules still apply, but the previous `allow` rules do not.
     """
 
     def __init__(self, base: StartupContext, catalog: Catalog) -> None:

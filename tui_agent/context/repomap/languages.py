@@ -49,7 +49,7 @@ class BuiltinLanguage(NamedTuple):
 
 
 class BuiltinTable(NamedTuple):
-    """The built-in languages by name. Two more maps have a language's name for a file suffix and for a whole file name."""
+    """The built-in languages by name. Two more maps give the name of a language by file suffix and by whole file name."""
 
     languages: Mapping[str, BuiltinLanguage]
     by_suffix: Mapping[str, str]
@@ -99,7 +99,7 @@ _FIRST_LINES = (
 
 
 class Languages:
-    """The known languages: the built-in ones, and those that plugins `added`.
+    """The known languages: the built-in languages, and the languages that plugins `added`.
 
     If an added language has the same file suffix as a built-in one, the added language is used. If an added language's
     grammar cannot be loaded, the language's patterns are used.

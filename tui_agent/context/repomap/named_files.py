@@ -15,7 +15,7 @@ from tui_agent.folds.text.word_forms import find_words
 MOST = 8
 MOST_NAMES = 200
 MOST_CODE_NAMES, MAX_WORDS = 3, 2_000
-"""Maximum numbers of code names that are looked up as files, and of words that are searched for code names."""
+"""Maximum number of code names to look up as files, and maximum number of words to search for code names."""
 MOST_ALIKE = 5
 """Maximum number of files that a name can refer to. A name that could refer to more files is ignored."""
 _NAME = re.compile(

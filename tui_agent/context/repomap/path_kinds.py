@@ -16,7 +16,7 @@ DEMOTED = {"doc": 0.3, "test": 0.4, "settings": 0.4, "foreign": 0.5}
 `foreign` is vendored code or build output. Documents have the lowest weight: their words match almost every question.
 """
 SPOKEN_OF = 0.7
-"""Weight of a match in a file of a kind that the question mentions, such as tests."""
+"""Weight of a match if the question mentions the kind of the file, such as tests."""
 DECLARING = 0.85
 """Weight of a match in a file that mainly declares names and types."""
 IN_SCOPE = 1.5

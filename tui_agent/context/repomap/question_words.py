@@ -44,8 +44,8 @@ _DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
 """Lowest weight of a word, and a word's position in the question.
 
-The first word has the weight 1, and distant words almost the lowest weight. A word at the position `HALF_PLACE` has the
-weight in the middle between the two.
+The weight falls from 1 for the first word towards the lowest weight. At the position `HALF_PLACE`, it is halfway
+between the two.
 """
 
 

@@ -143,7 +143,7 @@ async def prepare_restore(
 ) -> PreparedRestore:
     """Plan a restore to the checkpoint `source`, but change nothing.
 
-    `named` are paths to restore in addition to the changed ones; they are ignored if no checkpoint contains them.
+    `named` are paths to restore in addition to the changed paths; they are ignored if no checkpoint contains them.
     """
     await shadow.find_tree(source)
     result = await shadow.git.run("merge-base", source, shadow.head)

@@ -104,7 +104,10 @@ class RootedFiles:
             reader.close()
 
     def read_state(self, path: str, *, read: bool = True, max_bytes: int = 0) -> FileState:
-        """Return the state of the file at a path; with `read`, its object id, and its content up to `max_bytes` bytes."""
+        """Return the state of the file at a path.
+
+        With `read`, the state contains the object id, and the content if it has at most `max_bytes` bytes.
+        """
         with self.open_reader() as reader:
             return reader.read_state(path, read=read, max_bytes=max_bytes)
 

@@ -130,7 +130,7 @@ class ContainerEnvironment(EnvironmentWrapper):
             await self._container.copy_in(local, path)
 
     async def download(self, path: str, local: Path) -> None:
-        """Copy a file or folder of the workspace, or at another absolute path in the container, to this machine."""
+        """Copy a file or folder to this machine, from the workspace or from another absolute path in the container."""
         if is_within(self.resolve(path), self.root):
             await super().download(path, local)
         else:

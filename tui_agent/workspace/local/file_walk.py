@@ -120,7 +120,10 @@ def _repository_top(root: str) -> str:
 
 
 def next_batch(files: Iterator[FileInfo]) -> list[FileInfo]:
-    """Return the next files of a walk as a batch: at most `_BATCH_SIZE`, and no more after `_MAX_BATCH_S` seconds."""
+    """Return the next files of a walk as a batch.
+
+    A batch ends after `_BATCH_SIZE` files or `_MAX_BATCH_S` seconds.
+    """
     deadline = time.monotonic() + _MAX_BATCH_S
     batch: list[FileInfo] = []
     for item in islice(files, _BATCH_SIZE):

@@ -36,8 +36,8 @@ def grant_paths(
 ) -> Environment:
     """Return the environment for a tool call with the effects `effects`.
 
-    `resolved` maps the call's paths to the real paths that they had when the call was decided (see
-    `PolicyFacts.resolved`); None before a decision. An environment on another machine is returned unchanged.
+    `resolved` maps the call's paths to their real paths at the time of the policy's decision (see
+    `PolicyFacts.resolved`). It is None before a decision. An environment on another machine is returned unchanged.
     """
     if not isinstance(env, LocalFilesystem):
         return env

@@ -197,7 +197,7 @@ class RemoteEnvironment(EnvironmentWrapper):
         await self._machine.write_file(data, path)
 
     async def download(self, path: str, local: Path) -> None:
-        """Copy a file or folder of the workspace, or a file at another path of the machine, to this machine."""
+        """Copy a file or folder of the workspace to this machine, or a file from another path of the remote machine."""
         if is_within(self.resolve(path), self.root):
             await super().download(path, local)
         else:

@@ -44,7 +44,7 @@ class Mirror:
         await self.push()
 
     async def create_place(self) -> None:
-        """Create the folder on the machine, and a link to it at the path that the folder has here."""
+        """Create the folder on the machine, and a link to it at the folder's path on this machine."""
         await self._run(_CREATE, self._place, self._root, cwd="/")
 
     async def push(self) -> None:

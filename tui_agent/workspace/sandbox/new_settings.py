@@ -20,7 +20,7 @@ def rename_new(root: str, names: Iterable[str], more: Callable[[], Iterable[str]
     """At the end of the `with` block, rename each of the `names` that has appeared at the top of the workspace.
 
     `more` is called at the end and returns further names to rename, such as `HEAD` if the workspace is no longer a git
-    repository. Yields a list that is empty at first. At the end, it gets a note on each renamed file.
+    repository. Yields an empty list. At the end, the list gets a note on each renamed file.
     """
     before = set(os.listdir(root))  # noqa: PTH208 - only names are needed
     notes: list[str] = []
