@@ -391,7 +391,7 @@ async def test_a_generated_folder_is_one_row_with_the_same_count_in_chat_and_she
             for argument in ("", "turn 1"):
                 sheet = await show(driven, argument)
                 assert sheet.right == "4 files +1 −1, .venv/ 2,570 files"
-                assert "and 3 more files; the log has only their number" in driven.text()
+                assert "and 3 more files, which the log only counts" in driven.text()
                 assert any(
                     row.strip().startswith("▌") and ".venv/   2,570 generated files" in row
                     for row in driven.rows()

@@ -298,7 +298,7 @@ async def test_beside_the_panes_no_text_of_the_page_is_cut(tmp_path: Path) -> No
     async with open_app(empty_session("m"), outside=outside, options=options, size=(100, 30)) as driven:
         await shown(driven, "continue an earlier session")
         page = driven.text().partition("This folder")[0]
-        assert "lets you undo it, and records" in page and "event." in page and "…" not in page
+        assert "lets you undo changes, and records" in page and "event." in page and "…" not in page
 
 
 async def test_the_policy_can_be_changed_before_anything_runs() -> None:

@@ -127,7 +127,7 @@ def _ask_to_remove(context: AppContext, sheet: PolicySheet, rule: FileRule) -> N
     effect = (
         "Without this rule, the policy decides."
         if rule.text.startswith("allow")
-        else "Without this rule, nothing may stop such calls."
+        else "Without this rule, such calls can be allowed."
     )
 
     async def remove() -> None:

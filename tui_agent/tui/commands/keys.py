@@ -55,7 +55,7 @@ def _choose_change(context: AppContext, name: str) -> None:
     default = BY_NAME[name].all_keys
     items = [
         Item(CHANGE, "new key", about="press the new key"),
-        Item(RESET, "reset", about=f"use the default: {default}" if default else "use no key, as by default"),
+        Item(RESET, "reset", about=f"use the default: {default}" if default else "use no key (the default)"),
     ]
 
     def choose(value: str) -> None:

@@ -31,7 +31,7 @@ class DemoGuide:
         if self._steer and context.is_running and state.turn_iterations >= STEER_ITERATION:
             context.submit(Steer(text=self._steer))
             self._steer = ""
-            context.app.say("The demo steered the agent. You can too: write while it works, and send it.")
+            context.app.say("The demo steered the agent. You can too: send a message while it works.")
         if not self._has_ended and not context.is_running and state.last_turn_end is not None:
             self._has_ended = True
             if state.last_turn_end == "finished":

@@ -177,7 +177,7 @@ class DiffSheet(Viewer):
         if self._unlisted_count:
             facts.gap()
             facts.text(
-                f"and {format_count(self._unlisted_count, 'more file')}; the log has only their number", "t3"
+                f"and {format_count(self._unlisted_count, 'more file')}, which the log only counts", "t3"
             )
         for folder in self._folders:
             facts.gap()

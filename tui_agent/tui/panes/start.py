@@ -134,7 +134,7 @@ class Start(KeyActions, LinePane, can_focus=True):
 
     def _introduction(self, room: int) -> list[Strip]:
         pen = Pen(self.looks, self.surface, margin=0)
-        text = "It shows what it does, lets you undo it, and records every event."
+        text = "It shows every action, lets you undo changes, and records every event."
         return [
             pen.line(room, [pen.part("A coding agent in your terminal", bold=True)]),
             *pen.hanging_rows(room, [], wrap(text, max(1, room)), pen.style("t2")),

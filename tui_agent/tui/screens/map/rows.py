@@ -89,7 +89,7 @@ MEANINGS: Final = {
     "named": "the question names it",
     "words": "it contains words of your question",
     "window": "it contains words of your question close together",
-    "history": "commits that mention your words changed it",
+    "history": "it was changed by commits that mention your words",
     "neighbour": "it is connected to the top files",
     "no word": "it contains no word of the question",
     "recent": "it was changed recently",
