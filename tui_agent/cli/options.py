@@ -107,7 +107,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="let sandboxed commands read FILE, a path or pattern, although it may contain secrets",
+        help="let sandboxed commands read FILE (a path or pattern), even if FILE may contain secrets",
     )
     group.add_argument("--agent", metavar="NAME", help="the agent that answers (see: tui-agent agents list)")
     group.add_argument(

@@ -62,7 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.view is not None:
         path = arguments.view.resolve()
         if not path.exists():
-            raise UsageError(f"{path} was not found.", hint="Give a history, or the folder of the outputs.")
+            raise UsageError(
+                f"{path} was not found.", hint="Give the file of a history, or the folder of the outputs."
+            )
         serve = partial(server.serve_histories, path)
     else:
         serve = partial(server.serve, session_options(arguments, client="web", interactive=True))

@@ -320,7 +320,7 @@ def secrets(base: StartupContext) -> CheckResult:
     message = f"Hidden from commands: {_describe_files(files)}"
     message += f", {in_git} of them also stored in git." if in_git else "."
     readable = base.config.sandbox.readable
-    message += f" Commands may read {', '.join(readable)} ([sandbox] readable)." if readable else ""
+    message += f" Commands can read {', '.join(readable)} ([sandbox] readable)." if readable else ""
     message += _describe_variables(base)
     if confined.secrets_incomplete:
         return note(message, f"{confined.secrets_incomplete} Files further down are not hidden.")
@@ -397,7 +397,7 @@ async def probe_limits() -> ProcessControl | None:
 def describe_cleanup(held: ProcessControl) -> str:
     """Return a phrase on how processes that a command leaves behind are stopped."""
     if not held.reaper:
-        return "as a process group; a process that left the group is found by an environment variable, if /proc exists"
+        return "as a process group; if /proc exists, processes that left the group are found by an environment variable"
     kernel = " or by the kernel (cgroup.kill)" if held.cgroup_kill else ""
     return f"reliably by a parent process (subreaper){kernel}"
 

@@ -155,7 +155,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preemptible",
         action="store_true",
-        help="if a case's machine is lost, run the case again, up to 10 times (for machines that may be taken away)",
+        help="if a case's machine is lost, run the case again, up to 10 times (for machines that can be taken away)",
     )
     parser.add_argument("--policy", choices=POLICIES, help="the policy (default: the case's)")
     parser.add_argument(
@@ -197,7 +197,7 @@ def _add_check_options(parser: argparse.ArgumentParser) -> None:
         metavar="A,B",
         type=_check_programs,
         default=(),
-        help="count the findings of pytest, ruff, mypy or bandit before and after the agent",
+        help="count the findings of pytest, ruff, mypy or bandit before and after the agent runs",
     )
 
 

@@ -66,7 +66,10 @@ def add_verbs(verbs: Verbs) -> None:
         help="restore this file although someone else also changed it (may be repeated)",
     )
     states = verbs.add(
-        "checkpoints", show_checkpoints, "list file states you can restore", examples=CHECKPOINT_EXAMPLES
+        "checkpoints",
+        show_checkpoints,
+        "list the states of the files that you can restore",
+        examples=CHECKPOINT_EXAMPLES,
     )
     states.add_argument("id", metavar="ID", help=SESSION_HELP)
 

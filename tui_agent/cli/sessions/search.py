@@ -48,7 +48,10 @@ def add_verbs(verbs: Verbs) -> None:
         "search", search_sessions, "search messages, answers, tool calls and results", examples=EXAMPLES
     )
     search.add_argument(
-        "text", metavar="TEXT", nargs="+", help="words or beginnings of words; a match has all of them"
+        "text",
+        metavar="TEXT",
+        nargs="+",
+        help="words to search for, or their beginnings; a match has all of them",
     )
     scope = search.add_mutually_exclusive_group()
     scope.add_argument(

@@ -28,7 +28,7 @@ _CAUTIOUS_KEYS = frozenset({"effects", "subcommands", "why"})
 _MAX_LIKES = 8
 _READING = frozenset({"read", "list"})
 _READS_BELOW_MISSING = (
-    "reads_below is missing: write true if the program reads everything below a folder that it is given, "
+    "reads_below is missing: write true if the program reads everything below its folder arguments, "
     "else false"
 )
 
