@@ -140,7 +140,7 @@ async def test_a_test_that_would_end_the_server_fails_and_its_children_may_end(f
     async with open_copy(load_environment(folder / "ends.py"), folder / "my-calculator", plain) as session:
         report = await session.test()
     assert [test.message for test in report.tests] == [
-        "the test ends failed: SystemExit: os._exit(0) would end tui-agent itself",
+        "the test ends failed: SystemExit: os._exit(0) would end tui-agent itself; raise an error instead",
         "",
     ]
 
@@ -183,7 +183,10 @@ async def test_a_test_ends_with_the_request_for_it(folder: Path) -> None:
         ("@test\nasync def f(w): pass\n" + "@setup\nasync def g(w): pass\n" * 2, "has 2 setups."),
         ("raise SystemExit(0)", "failed: SystemExit: 0."),
         ("exit()", "failed: SystemExit: None."),
-        ("import os\nos._exit(3)", "failed: SystemExit: os._exit(3) would end tui-agent itself."),
+        (
+            "import os\nos._exit(3)",
+            "failed: SystemExit: os._exit(3) would end tui-agent itself; raise an error instead.",
+        ),
     ],
 )
 def test_a_broken_environment_is_named_with_its_reason(text: str, message: str, folder: Path) -> None:

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from tui_agent.errors import ConfigError
 from tui_agent.evals.environment_workspace import Workspace
-from tui_agent.evals.exit_guard import guard_file
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.plugin_host.exit_guard import guard_code
 
 ENVIRONMENT_FILE = "environment.py"
 """Name of an environment's file if the environment is given as a folder."""
@@ -137,7 +137,7 @@ def run_python_file(path: Path) -> Mapping[str, Any]:
     Raises `ConfigError` if the file fails. A call of `os._exit` in the file does not end this process, now or later,
     but counts as a failure.
     """
-    guard_file(path)
+    guard_code(path)
     try:
         return runpy.run_path(str(path))
     except (Exception, SystemExit) as error:

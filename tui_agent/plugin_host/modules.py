@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tui_agent.errors import PluginError
+from tui_agent.plugin_host.exit_guard import guard_code
 
 NAMESPACE = "tui_agent_plugins"
 MAX_FILES = 2000
@@ -22,6 +23,7 @@ MAX_FILES = 2000
 def import_from(name: str, path: Path) -> ModuleType:
     """Import the plugin at `path`, a folder with `__init__.py` or one file. Exceptions of the plugin propagate."""
     _ensure_namespace()
+    guard_code(path)
     full = f"{NAMESPACE}.{name}"
     package = path.is_dir()
     spec = importlib.util.spec_from_file_location(
@@ -49,7 +51,11 @@ def import_folds(name: str, folder: Path) -> ModuleType:
 
 def import_entry(value: str) -> ModuleType:
     """Import the module of an entry point (`package.module`, or `package.module:register`)."""
-    return importlib.import_module(value.partition(":")[0].strip())
+    module = value.partition(":")[0].strip()
+    spec = importlib.util.find_spec(module.partition(".")[0])
+    if spec is not None and spec.origin is not None:
+        guard_code(Path(spec.origin) if spec.submodule_search_locations is None else Path(spec.origin).parent)
+    return importlib.import_module(module)
 
 
 def unload_modules(name: str) -> None:

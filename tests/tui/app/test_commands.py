@@ -26,6 +26,7 @@ from tui_agent.protocol.commands import (
 )
 from tui_agent.protocol.display import TerminalBlock
 from tui_agent.protocol.events.agent import AgentStateChanged
+from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.protocol.events.session import SettingsChanged
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserQueued
 from tui_agent.protocol.settings import AgentState, Budgets
@@ -222,6 +223,26 @@ async def test_the_end_of_the_engine_is_said_with_the_way_back() -> None:
         while not driven.app.notice.display:
             await driven.pilot.pause(0.01)
         assert "The engine stopped." in driven.text() and "engine ended" in driven.text()
+
+
+async def test_the_end_of_the_engine_names_the_running_tool_and_its_plugin() -> None:
+    calls = (tool_call("c8", "tidy_up"), tool_call("c9"))
+    async with open_app(golden("night_shift")) as driven:
+        driven.session.feed(
+            PluginLoaded(plugin="mine", version="1", source="user", contributions=("tool:tidy_up",)),
+            PluginLoaded(plugin="shell", version="1", source="bundled", contributions=("tool:run_command",)),
+            TurnStarted(turn=3),
+            responded("r8", *calls),
+            called("c8").model_copy(update={"name": "tidy_up"}),
+            started("c8"),
+            called("c9"),
+            started("c9"),
+        )
+        driven.session.end()
+        await driven.until(lambda: "The engine stopped" in driven.text())
+        words = " ".join(driven.text().split())
+        assert "The engine stopped while tidy_up (plugin mine) was running" in words, words
+        assert "/plugins disable mine" in words
 
 
 async def test_a_session_that_could_not_be_opened_again_is_opened_by_the_next_message() -> None:

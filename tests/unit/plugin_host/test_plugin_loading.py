@@ -342,3 +342,15 @@ def test_loading_leaves_no_bytecode_in_the_users_folders(tmp_path: Path) -> None
     (place / "more.py").write_text("", encoding="utf-8")
     assert load(tmp_path).loaded == ["tidy"]
     assert sorted(file.name for file in place.rglob("*")) == ["__init__.py", "more.py"]
+
+
+def test_a_plugin_that_calls_os_exit_at_import_fails_by_name_and_a_forked_child_may_call_it(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, "leaver", "import os\nos._exit(7)\n")
+    write(tmp_path, "forker", "import os\nif not os.fork(): os._exit(0)\nos.wait()\n" + NOTHING)
+    loaded = load(tmp_path)
+    assert loaded.loaded == ["forker"]
+    assert failure(loaded, "leaver") == (
+        "SystemExit: os._exit(7) would end tui-agent itself; raise an error instead"
+    )

@@ -59,6 +59,8 @@ from tui_agent.wiring.settings import lacks_model
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
 
 ResultT = TypeVar("ResultT")
+_WARNED_PLACES = ("agents", "commands", "hooks", "tool ")
+"""Beginnings of the places whose errors are printed as warnings."""
 EXAMPLES = """\
 examples:
   tui-agent run "add a --json flag to the list command" --policy accept-edits
@@ -337,8 +339,8 @@ class WarningPrinter:
             case PluginLoaded(plugin=plugin, left_out=left_out):
                 for sentence in left_out:
                     self._warn(f"MCP server {plugin.removeprefix(MCP_OWNER)}: {sentence}")
-            case ErrorRaised(where="agents" | "commands" | "hooks", message=message, hint=hint):
-                self._warn(f"{message} {hint}".rstrip())
+            case ErrorRaised(where=where, message=message, hint=hint) if where.startswith(_WARNED_PLACES):
+                self._warn(f"{message.rstrip('.')}. {hint}".rstrip())
             case ModelRetried(message=message, attempt=attempt, wait_s=wait_s):
                 warn(f"{' '.join(message.split())} Attempt {attempt + 1} in {format_elapsed(wait_s)}.")
             case ContextWindowInferred() as event:

@@ -36,6 +36,7 @@ from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.base import AgentId, CallId, Payload
 from tui_agent.protocol.effects import McpCallEffect, NetworkEffect, RunEffect, WriteEffect
 from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.plugin import MCP_OWNER
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.events.tool import ToolFinished, ToolProgress, ToolStarted, ToolStatus
 from tui_agent.protocol.parts import TextContent, ToolCallPart
@@ -224,8 +225,11 @@ class CallRunner:
             self._parts.recorder.append(ToolProgress(call_id=call_id, text=text), agent=agent)
 
     def record_crash(self, call: ToolCallPart, agent: AgentId, crash: ToolCrash) -> None:
-        """Record that a tool's own code failed."""
-        error = ErrorRaised(where=f"tool {call.name}", message=crash.message, hint=crash.hint)
+        """Record that a tool's own code failed, and how to turn its plugin off."""
+        owner = self._parts.tools.owner(call.name)
+        is_plugin = owner and not owner.startswith(MCP_OWNER)
+        advice = f"To turn the plugin off: tui-agent plugins disable {owner}" if is_plugin else ""
+        error = ErrorRaised(where=f"tool {call.name}", message=crash.message, hint=crash.hint or advice)
         self._parts.recorder.append(error, agent=agent)
 
     async def _prepare_result(

@@ -17,6 +17,7 @@ from tui_agent.errors import SessionLocked, TuiAgentError
 from tui_agent.folds.views import Views
 from tui_agent.ports.session import AppSession
 from tui_agent.protocol.commands import Close
+from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.tui.actions import BY_NAME, TYPED
 from tui_agent.tui.cli_client import json_rows, text_of
 from tui_agent.tui.controller.background_fold import BackgroundFold
@@ -226,12 +227,13 @@ class SessionSwitcher:
     async def _follow(self, pump: Pump) -> None:
         await pump.run()
         if self._host.pump is pump and not self._host.app.has_quit:
+            suspects = _plugins_at_work(self._host.views)
             self._host.views.end_open_work()
             self._host.panes.show(self._host.views.pop_changed())
             self._host.panes.show_status()
             self._host.app.header.set_views(self._host.state, self._host.views.meter.view())
             self._host.app.say(
-                "The engine stopped. The session is saved. "
+                f"The engine stopped{suspects}. The session is saved. "
                 "Send a message to open the session again, or /new to start another.",
                 "error",
             )
@@ -385,3 +387,19 @@ def _spawn_remote(host: SessionHost) -> Callable[[SessionOptions], AppSession]:
         return cast(AppSession, opened)
 
     return spawn
+
+
+def _plugins_at_work(views: Views) -> str:
+    """Return a clause that names the running tools of plugins that are not bundled, and how to turn these off."""
+    running = {call.name for call in views.state.view().open_calls if call.started}
+    owners = {
+        offer.removeprefix("tool:"): event.plugin
+        for event in views.plugins.values()
+        if isinstance(event, PluginLoaded) and event.source != "bundled"
+        for offer in event.contributions
+    }
+    suspects = {name: owners[name] for name in sorted(running & owners.keys())}
+    if not suspects:
+        return ""
+    tools = ", ".join(f"{name} (plugin {owner})" for name, owner in suspects.items())
+    return f" while {tools} was running (to turn it off: /plugins disable {min(suspects.values())})"
