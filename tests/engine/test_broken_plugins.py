@@ -167,7 +167,9 @@ class SpinningArgs(Words):
         raise SystemExit(4)
 
 
-async def test_arguments_whose_check_ends_the_program_are_refused_by_name(tmp_path: Path) -> None:
+async def test_arguments_whose_check_ends_the_program_fail_the_call_and_name_the_plugin_in_its_row(
+    tmp_path: Path,
+) -> None:
     tool = EchoTool()
     tool.spec = replace(tool.spec, args=SpinningArgs)  # type: ignore[misc]
     answers = [call(("echo", '{"words": "x"}')), say("Done.")]
@@ -175,8 +177,8 @@ async def test_arguments_whose_check_ends_the_program_are_refused_by_name(tmp_pa
         bench.submit(SubmitPrompt(text="go"))
         await bench.until("turn.finished")
         (end,) = bench.results()
-    assert end.status == "invalid" and tool.ran == []
-    assert "The tool echo (plugin test), in `SpinningArgs`, failed: SystemExit: 4." in str(end.content)
+    assert end.status == "failed" and tool.ran == []
+    assert end.summary == "The tool echo (plugin test), in `SpinningArgs`, failed: SystemExit: 4"
 
 
 class OddEffects(EchoTool):

@@ -110,7 +110,10 @@ class ToolPhase:
         if call.malformed is not None and tool is not None:
             fault = ToolError(_malformed_message(text_preview(call.malformed)))
             return _PlannedCall(call, tool, fault=fault)
-        parsed = self._parts.tools.parse(name, call.arguments, self._parts.missing_services)
+        try:
+            parsed = self._parts.tools.parse(name, call.arguments, self._parts.missing_services)
+        except ToolCrash as crash:
+            return _PlannedCall(call, tool, fault=crash)
         if tool is None or not isinstance(parsed, BaseModel):
             servers = self._parts.tool_servers
             absence = servers.explain_absence(name) if tool is None and servers is not None else ""

@@ -124,20 +124,16 @@ class ToolRegistry:
         """Return a call's arguments as an instance of the tool's model.
 
         If the arguments are invalid, return a message for the model. The message suggests no tool that needs a service in
-        `missing`.
+        `missing`. Raises `ToolCrash` if the tool's own check of its arguments fails.
         """
         tool = self._tools.get(name)
         if tool is None:
             return self.unknown_tool_message(name, missing)
         if tool.spec.parameters is not None:
             return check_json_arguments(name, tool.spec.parameters, arguments)
-        try:
-            with guard_plugin(
-                f"The tool {name} (plugin {self._owners[name]}), in `{tool.spec.args.__name__}`,", ToolCrash
-            ):
-                return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
-        except ToolCrash as crash:
-            return InvalidArguments(f"{crash.message}.")
+        label = f"The tool {name} (plugin {self._owners[name]}), in `{tool.spec.args.__name__}`,"
+        with guard_plugin(label, ToolCrash):
+            return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
 
     def unknown_tool_message(self, name: str, missing: Collection[Service] = ()) -> InvalidArguments:
         """Return the message that there is no tool `name`. It lists the names of similar tools or of all tools.
