@@ -42,7 +42,7 @@ def save_value(
             table.pop(key[-1], None)
         else:
             table[key[-1]] = value
-        after = document.as_string()
+        after = _move_above_next_comment(before, document.as_string())
         expected = tomllib.loads(before)
         _set(expected, key, value)
         if tomllib.loads(after) != expected:
@@ -76,6 +76,30 @@ def save_readable_files(path: Path, files: Sequence[str]) -> None:
     except (tomllib.TOMLDecodeError, AttributeError, TypeError):
         readable = list(map(escape, files))  # What is wrong with the file is reported below.
     save_value(path, ("sandbox", "readable"), readable)
+
+
+def _move_above_next_comment(before: str, after: str) -> str:
+    """Return `after` with its new lines moved up if they stand between a table and the comment directly above the table.
+
+    tomlkit counts such a comment as the end of the previous table.
+    """
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    start = next((row for row, (mine, other) in enumerate(zip(old, new, strict=False)) if mine != other), 0)
+    added, rest = new[start : len(new) - len(old) + start], old[start:]
+    if new[start + len(added) :] != rest or not rest or not rest[0].startswith("["):
+        return after
+    comment = start
+    while comment and old[comment - 1].startswith("#"):
+        comment -= 1
+    if comment == start:
+        return after
+    place = comment
+    while place and not old[place - 1].strip():
+        place -= 1
+    lines = [line for line in added if line.strip()]
+    if not place or old[place - 1].startswith("#"):  # nothing but a comment on the whole file is above
+        return "".join([*old[:comment], *lines, "\n", *old[comment:]])
+    return "".join([*old[:place], *lines, *old[place:]])
 
 
 def _set(tree: dict[str, Any], key: tuple[str, ...], value: Value | None) -> None:

@@ -120,6 +120,47 @@ def test_a_setting_is_changed_and_every_comment_stays(
     assert path.read_text() == after
 
 
+COMMENTED = """\
+# my settings
+
+# about the sandbox
+[sandbox]
+mode = "on"
+
+# about the context,
+# in two lines
+[context]
+keep = 0.2
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "line", "above"),
+    [
+        (("sandbox", "network"), "network = true", "\n\n# about the context,\n# in two lines\n[context]"),
+        (("vim",), "vim = true", "\n\n# about the sandbox\n[sandbox]"),
+        (("context", "x"), "x = true", "\n"),
+    ],
+)
+def test_a_comment_stays_directly_above_its_table(
+    tmp_path: Path, key: tuple[str, ...], line: str, above: str
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(COMMENTED)
+    save_value(path, key, True)
+    text = path.read_text()
+    assert f"\n{line}{above}" in text
+    assert "".join(text.replace(line, "").split()) == "".join(COMMENTED.split())
+
+
+@pytest.mark.parametrize("text", ["# about a\n[a]\nx = 1\n", "[b]\n# about a\n[a]\n"])
+def test_a_key_is_written_above_a_comment_without_an_empty_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    save_value(path, ("b", "y") if "[b]" in text else ("y",), 2)
+    assert path.read_text() in ("y = 2\n\n# about a\n[a]\nx = 1\n", "[b]\ny = 2\n# about a\n[a]\n")
+
+
 def test_a_value_that_is_not_valid_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("[context]\nkeep = 0.2\n")
