@@ -12,7 +12,7 @@ from tui_agent.cli.plugin_trial import run_tests, try_panes, try_tool
 from tui_agent.config.layers import read_toml
 from tui_agent.config.user_file import save_plugin_names
 from tui_agent.errors import UsageError
-from tui_agent.plugin_host.check import NAME_TAKEN, bundled_names, check_plugin
+from tui_agent.plugin_host.check import NAME_TAKEN, bundled_names, check_plugin, taken_names
 from tui_agent.plugin_host.crash_marks import CrashMarks
 from tui_agent.plugin_host.discover import FoundPlugin, discover, is_valid_name
 from tui_agent.plugin_host.loader import ENDED_THE_PROGRAM
@@ -69,7 +69,7 @@ def set_enabled(arguments: argparse.Namespace) -> int:
     save_plugin_names(path, "plugins_disabled", disabled)
     save_plugin_names(path, "plugins_enabled", enabled)
     if arguments.on:
-        CrashMarks(crash_marks_folder(base)).clear(name)
+        CrashMarks(crash_marks_folder(base)).try_again(name)
     state = "on" if arguments.on else "off"
     say_result(
         {"name": name, "state": state, "path": str(path)},
@@ -126,6 +126,8 @@ def new_plugin(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{name!r} is a keyword of Python.", hint="Choose another name.")
     if arguments.kind != "mcp" and name in bundled_names():
         raise UsageError(NAME_TAKEN.format(name), hint=f"Choose another name, such as my_{name}.")
+    for fault in taken_names(name, (f"{arguments.kind}:{name}",)):
+        raise UsageError(fault, hint=f"Choose another name, such as my_{name}.")
     folder = (arguments.cwd or Path.cwd()) / name
     if folder.exists():
         raise UsageError(f"{folder} already exists.", hint="Choose another name, or remove the folder.")

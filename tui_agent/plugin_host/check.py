@@ -68,7 +68,7 @@ def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:
         faults.append(f"No plugin at {path}: it must be a folder with __init__.py, or one .py file.")
     if plugin.name in bundled_names() and path.parent != bundled_folder("plugins"):
         faults.append(NAME_TAKEN.format(plugin.name))
-    faults += _taken_names(plugin.name, offers)
+    faults += taken_names(plugin.name, offers)
     faults += _schema_faults(loaded)
     notes = _import_notes(path)
     for offer in loaded.tools:
@@ -94,7 +94,7 @@ def _bundled_places() -> PluginPlaces:
     return PluginPlaces(bundled=bundled_folder("plugins"), only_bundled=True)
 
 
-def _taken_names(name: str, offers: Sequence[str]) -> list[str]:
+def taken_names(name: str, offers: Sequence[str]) -> list[str]:
     """Return a fault for each offer that a bundled plugin also makes, even if that plugin is off by default."""
     bundled = PluginHost(_bundled_places(), enabled=bundled_names()).load()
     taken = {

@@ -21,6 +21,10 @@ TRIAL_ENDED = b"The trial has ended."
 """Output of a trial if the plugin did not end the process."""
 
 
+class PluginLeftOut(PluginError):
+    """A plugin is not loaded because it ended the program before."""
+
+
 class CrashMarks:
     """Sets and reads the marks in a folder; without a folder, nothing is marked."""
 
@@ -37,7 +41,7 @@ class CrashMarks:
             return True
         if not self.is_suspect(plugin.name, files) or not _crashes_in_trial(plugin, limit_s):
             return False
-        self._write(plugin.name, files, is_left_out=True)
+        self._write(plugin.name, files, os.getpid(), is_left_out=True)
         return True
 
     def is_suspect(self, name: str, files: str) -> bool:
@@ -50,8 +54,20 @@ class CrashMarks:
         mark = self._read(name)
         return mark is not None and mark["files"] == files and mark.get("is_left_out") is True
 
-    def clear(self, name: str) -> None:
-        """Remove the mark of a plugin, so that the next start loads it."""
+    def try_again(self, name: str) -> None:
+        """Make a plugin that is left out a suspect again, so that open sessions and the next start try it."""
+        mark = self._read(name)
+        if mark is not None and mark.get("is_left_out") is True:
+            self._write(name, str(mark["files"]), pid=None)
+
+    def files(self) -> list[Path]:
+        """Return the files of the marks. Open sessions watch them for plugins that are tried again."""
+        try:
+            return [] if self._folder is None else list(self._folder.iterdir())
+        except OSError:  # nothing was ever marked
+            return []
+
+    def _clear(self, name: str) -> None:
         if self._folder is not None:
             with suppress(OSError):
                 (self._folder / name).unlink()
@@ -59,11 +75,11 @@ class CrashMarks:
     @contextmanager
     def mark(self, name: str, files: str) -> Iterator[None]:
         """Mark the plugin as being loaded during the `with` block."""
-        self._write(name, files, is_left_out=False)
+        self._write(name, files, os.getpid())
         try:
             yield
         finally:
-            self.clear(name)
+            self._clear(name)
 
     def _read(self, name: str) -> dict[str, object] | None:
         if self._folder is None:
@@ -74,10 +90,10 @@ class CrashMarks:
         except (OSError, ValueError, AttributeError):  # no mark, or one that is incomplete
             return None
 
-    def _write(self, name: str, files: str, *, is_left_out: bool) -> None:
+    def _write(self, name: str, files: str, pid: int | None, *, is_left_out: bool = False) -> None:
         if self._folder is None:
             return
-        mark = {"pid": os.getpid(), "files": files, "is_left_out": is_left_out}
+        mark = {"pid": pid, "files": files, "is_left_out": is_left_out}
         with suppress(OSError):  # a full or read-only disk must not stop the plugin
             self._folder.mkdir(parents=True, exist_ok=True)
             (self._folder / name).write_text(json.dumps(mark), encoding="utf-8")

@@ -19,7 +19,7 @@ from tui_agent.fast_dataclass import dataclass
 from tui_agent.plugin_api import API_VERSION
 from tui_agent.plugin_functions import DECORATED
 from tui_agent.plugin_host.api import OwnedApi
-from tui_agent.plugin_host.crash_marks import CrashMarks
+from tui_agent.plugin_host.crash_marks import CrashMarks, PluginLeftOut
 from tui_agent.plugin_host.discover import FoundPlugin, PluginPlaces, discover, is_plugin_on
 from tui_agent.plugin_host.error_text import describe_plugin_error, locate_plugin_error
 from tui_agent.plugin_host.modules import (
@@ -227,7 +227,7 @@ class PluginHost:
         for plugin in enabled:
             last = self._attempts.get(_location(plugin))
             files = "" if plugin.source == "bundled" else files_state(plugin.path)
-            is_changed = last is None or last.files != files
+            is_changed = last is None or last.files != files or self._is_tried_again(last)
             if plugin.name not in names and not plugin.fault and is_changed:
                 (bundled if plugin.source == "bundled" else external).append((plugin, files))
             names.add(plugin.name)
@@ -253,9 +253,14 @@ class PluginHost:
         self._attempts |= new
         return set(new)
 
+    def _is_tried_again(self, last: _Attempt) -> bool:
+        """Return True if the plugin was left out at its last attempt, and the user has enabled it since then."""
+        was_left_out = isinstance(last.outcome.error, PluginLeftOut)
+        return was_left_out and not self._marks.is_left_out(last.plugin.name, last.files)
+
     def _register_marked(self, plugin: FoundPlugin, files: str) -> _Registration:
         if self._marks.ends_the_program(plugin, files, self._limit / 2):
-            raise PluginError(ENDED_THE_PROGRAM, hint=TRY_AGAIN.format(plugin.name))
+            raise PluginLeftOut(ENDED_THE_PROGRAM, hint=TRY_AGAIN.format(plugin.name))
         with self._marks.mark(plugin.name, files):
             return self._register(plugin)
 

@@ -31,6 +31,7 @@ from tui_agent.errors import ConfigError, TuiAgentError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.mcp.servers import McpServers
 from tui_agent.models.factory import ModelFactory
+from tui_agent.plugin_host.crash_marks import CrashMarks
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.watch import time_saved, watch_file, watch_plugins
 from tui_agent.policy.decision.rule_file import append_rule
@@ -65,6 +66,7 @@ from tui_agent.wiring.models import ClientCache, build_model_factory
 from tui_agent.wiring.plugins import (
     agent_factories,
     agent_folders,
+    crash_marks_folder,
     plugin_host,
     require_agent,
     require_program,
@@ -110,6 +112,8 @@ async def open_session(
             if options.is_attended and not options.no_plugins:
                 group.start_soon(watch_plugins, watched_folders(base), reload)
                 group.start_soon(watch_file, settings, settings_time, reload)
+                for mark in CrashMarks(crash_marks_folder(base)).files():
+                    group.start_soon(watch_file, mark, time_saved(mark), reload)
             try:
                 yield opened
             finally:

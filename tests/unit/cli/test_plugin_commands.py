@@ -64,6 +64,10 @@ def test_the_names_of_bundled_plugins_and_their_tools_are_taken(call: Call, work
     assert status == 2 and "git is the name of a bundled plugin" in err and "my_git" in err
     assert not (work / "git").exists()
     assert call("plugins", "new", "notes", "--kind", "mcp")[0] == 0
+    status, out, err = call("plugins", "new", "read_file")
+    assert status == 2 and "tool read_file is already registered by the bundled plugin files" in err
+    assert "my_read_file" in err and not (work / "read_file").exists()
+    assert call("plugins", "new", "read_file", "--kind", "command")[0] == 0
     source = """from tui_agent.plugin_api import tool
 
 @tool(internal="x")
@@ -109,11 +113,11 @@ def test_a_plugin_that_ended_the_program_is_listed_and_can_be_enabled_again(call
     options = ("--json", "--plugin-dir", str(work / "bad.py"))
     marks = plugin_host(load_startup_context(SessionOptions(cwd=work)))._marks
     files = files_state(work / "bad.py")
-    marks._write("bad", files, is_left_out=True)
+    marks._write("bad", files, 1, is_left_out=True)
     listed = {line["name"]: line for line in json_lines(call("plugins", "list", *options)[1])}
     assert "ended the program" in listed["bad"]["fault"]
     assert call("plugins", "enable", "bad", *options)[0] == 0
-    assert not marks.is_left_out("bad", files)
+    assert not marks.is_left_out("bad", files) and marks.is_suspect("bad", files)
 
 
 def test_a_check_runs_the_plugins_own_tests(call: Call, work: Path) -> None:

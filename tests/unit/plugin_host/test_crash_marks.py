@@ -14,6 +14,7 @@ from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import ENDED_THE_PROGRAM, LoadedPlugins, PluginHost
 from tui_agent.plugin_host.modules import files_state
 
+CRASH = "import ctypes\nctypes.CDLL(None)._exit(7)\n"
 LOAD = """
 import sys
 from pathlib import Path
@@ -31,7 +32,7 @@ def load(plugins: Path, marks: Path) -> LoadedPlugins:
 def test_the_plugin_that_crashed_is_named_and_the_others_load(tmp_path: Path) -> None:
     plugins, marks = tmp_path / "plugins", tmp_path / "marks"
     write(plugins, "fine", NOTHING)
-    crasher = write(plugins, "crasher", "import os\nos._exit(7)\n")
+    crasher = write(plugins, "crasher", CRASH)
     died = subprocess.run([sys.executable, "-c", LOAD, str(plugins), str(marks)], check=False, timeout=60)
     assert died.returncode == 7
     for _ in range(2):  # also at the start after that
@@ -45,7 +46,7 @@ def test_the_plugin_that_crashed_is_named_and_the_others_load(tmp_path: Path) ->
 def test_a_plugin_that_was_loading_beside_the_one_that_crashed_is_not_left_out(tmp_path: Path) -> None:
     plugins, marks = tmp_path / "plugins", tmp_path / "marks"
     write(plugins, "slow", "import time\ntime.sleep(1)\n" + NOTHING)
-    write(plugins, "crasher", "import os, time\ntime.sleep(0.3)\nos._exit(0)\n")
+    write(plugins, "crasher", "import time\ntime.sleep(0.3)\n" + CRASH.replace("7", "0"))
     subprocess.run([sys.executable, "-c", LOAD, str(plugins), str(marks)], check=True, timeout=60)
     assert {mark.name for mark in marks.iterdir()} == {"slow", "crasher"}
     loaded = load(plugins, marks)
@@ -56,7 +57,7 @@ def test_a_plugin_that_was_loading_beside_the_one_that_crashed_is_not_left_out(t
 
 def test_a_suspect_whose_trial_takes_too_long_is_left_out_once(tmp_path: Path) -> None:
     plugins, marks = tmp_path / "plugins", tmp_path / "marks"
-    write(plugins, "crasher", "import os\nos._exit(7)\n")
+    write(plugins, "crasher", CRASH)
     subprocess.run([sys.executable, "-c", LOAD, str(plugins), str(marks)], check=False, timeout=60)
     (crasher,) = PluginHost(PluginPlaces(user=plugins, entry_points=False)).list_plugins()
     with pytest.raises(PluginError, match="It is left out this time"):
@@ -84,3 +85,27 @@ def test_a_cut_mark_and_a_folder_that_cannot_be_written_stop_nothing(tmp_path: P
     blocked = tmp_path / "file"
     blocked.write_text("")
     assert load(plugins, blocked).loaded == ["fine"]
+
+
+def test_a_plugin_that_is_enabled_again_is_tried_and_taken_by_an_open_session(tmp_path: Path) -> None:
+    plugins, marks = tmp_path / "plugins", tmp_path / "marks"
+    other = tmp_path / "other"
+    other.touch()
+    write(
+        plugins,
+        "crasher",
+        f"from pathlib import Path\nif Path({str(other)!r}).exists():\n    import ctypes\n    ctypes.CDLL(None)._exit(7)\n"
+        + NOTHING,
+    )
+    subprocess.run([sys.executable, "-c", LOAD, str(plugins), str(marks)], check=False, timeout=60)
+    places = PluginPlaces(user=plugins, entry_points=False)
+    host = PluginHost(places, limit=120, marks=marks)
+    assert ENDED_THE_PROGRAM in failure(host.load(), "crasher")
+    assert host.load().events == []
+    assert CrashMarks(marks).files() == [marks / "crasher"]
+    CrashMarks(marks).try_again("crasher")
+    assert ENDED_THE_PROGRAM in failure(host.load(), "crasher")  # it still crashes, but only in its trial
+    other.unlink()
+    CrashMarks(marks).try_again("crasher")
+    assert host.load().loaded == ["crasher"]
+    assert CrashMarks(marks).files() == []
