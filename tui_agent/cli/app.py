@@ -82,8 +82,9 @@ def open_app(options: SessionOptions, *, choose: bool = False) -> int:
     # Objects created at start-up live as long as the app, so collecting them is wasted time. Importing Textual alone
     # would trigger eighty collections. The app enables the garbage collector again after loading.
     gc.disable()
-    # Start the engine process first, so that it loads while this process imports Textual; without a free processor,
-    # it would delay the first paint, so the app starts it afterwards. Both are imported only here, because no other command needs them.
+    # Start the engine process first, so that it loads while this process imports Textual. Without a free processor,
+    # the engine would delay the first paint, so the app starts it afterwards. Both modules are imported only here,
+    # because no other command needs them.
     start_engine = import_module("tui_agent.session.engine_handle").EngineHandle.start
     handle = start_engine(options, hold=not has_free_processor())
     status: int = import_module("tui_agent.tui.app").run_app(options, handle=handle, choose=choose)
@@ -91,7 +92,7 @@ def open_app(options: SessionOptions, *, choose: bool = False) -> int:
 
 
 def has_free_processor() -> bool:
-    """Return True if a second process probably has a processor of its own, judging by the number of runnable processes."""
+    """Return True if the number of runnable processes probably leaves a processor for a second process."""
     try:
         with open("/proc/loadavg", encoding="ascii") as file:  # noqa: PTH123 - importing pathlib takes longer
             runnable = int(file.read().split()[3].partition("/")[0])

@@ -156,7 +156,10 @@ SIDE_BY_SIDE_FROM = 100
 
 
 def table(compared: Comparison, width: int) -> Iterator[str]:
-    """Yield the table of a comparison as lines of at most `width` columns, or of `MIN_COLUMNS` if `width` is smaller."""
+    """Yield the table of a comparison as lines of at most `width` columns.
+
+    If `width` is smaller than `MIN_COLUMNS`, use `MIN_COLUMNS`.
+    """
     width = max(MIN_COLUMNS, width)
     yield from textwrap.wrap(
         escape_control("What if: " + "".join(describe_fork_point(compared.fork_point))), width

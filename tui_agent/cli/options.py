@@ -24,7 +24,7 @@ CONTEXT_MODES = ("none", "pack", "memory")
 
 
 class Parser(argparse.ArgumentParser):
-    """Argument parser with `--debug` that raises `UsageError` for a wrong command line instead of ending the program."""
+    """Argument parser with `--debug`. It raises `UsageError` for a wrong command line instead of ending the program."""
 
     def __init__(self, prog: str, usage: str | None = None, description: str = "", epilog: str = "") -> None:
         formatter = argparse.RawDescriptionHelpFormatter

@@ -57,7 +57,10 @@ def parse_port(text: str) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until Ctrl+C or SIGTERM; return the exit status. Raises `ConfigError` if the extra `web` is not installed."""
+    """Serve until Ctrl+C or SIGTERM; return the exit status.
+
+    Raises `ConfigError` if the extra `web` is not installed.
+    """
     server = import_server("web_server" if arguments.view is None else "history_server")
     if arguments.view is not None:
         path = arguments.view.resolve()

@@ -161,8 +161,7 @@ def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
 def _scan_part(part: HistoryPart) -> tuple[list[int], int]:
     """Return the numbers of the damaged lines in one part of a session's history.
 
-    The second value is a log version. If an intact line has a version that this release cannot read, it is that
-    version, otherwise the current one.
+    The second value is a version of the log format that this release cannot read; the current version if there is none.
     """
     damaged: list[int] = []
     version, number = SCHEMA_VERSION, 0

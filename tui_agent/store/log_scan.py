@@ -27,9 +27,9 @@ _REQUEST_ENDS = (b'{"kind":"model.responded",', b'{"kind":"model.failed",')
 class Survey:
     """The result of checking the checksums of a log's lines.
 
-    `good_end` is the offset after the last intact line; `lines` is the number of lines before it, and `bad_lines` are the
-    numbers (from 1) of the damaged lines among them. `version` is a version of the log format that this release cannot
-    read, if any intact line has one.
+    `good_end` is the offset after the last intact line, and `lines` is the number of lines up to there. `bad_lines` has
+    the numbers (from 1) of the damaged lines among these lines. `version` is a version of the log format that this
+    release cannot read, if any intact line has one.
     """
 
     good_end: int

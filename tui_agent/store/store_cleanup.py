@@ -27,8 +27,8 @@ _BLOB_NAME = re.compile(r"[0-9a-f]{64}")
 class Waste:
     """Files of the session store that can be removed. `paths` are files, or the folder of a whole session.
 
-    `kind`: `empty` and `old` sessions; `texts` that no event refers to; `draft` for unfinished files; `rest` for the
-    remains of an interrupted removal.
+    `kind` is `empty` or `old` for a session, `texts` for texts that no event refers to, `draft` for unfinished files,
+    and `rest` for the remains of an interrupted removal.
     """
 
     kind: WasteKind

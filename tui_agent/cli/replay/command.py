@@ -101,7 +101,10 @@ def print_views(folder: Path, records: Sequence[Record], seq: int) -> int:
 
 
 def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
-    """Return `wanted`, or the number of the last event if it is None. Raises `UsageError` if the log has no such event."""
+    """Return `wanted`, or the number of the last event if it is None.
+
+    Raises `UsageError` if the log has no such event.
+    """
     last = records[-1].seq if records else -1
     if wanted is None:
         return last

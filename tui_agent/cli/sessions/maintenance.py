@@ -1,4 +1,7 @@
-"""The subcommands of `sessions` that check and remove sessions. Invariant: nothing is removed without a yes or --yes."""
+"""The subcommands of `sessions` that check and remove sessions.
+
+Invariant: nothing is removed without a yes or --yes.
+"""
 
 import argparse
 import sys

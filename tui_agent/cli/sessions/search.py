@@ -1,4 +1,7 @@
-"""The subcommands `sessions search` and `sessions reindex`. Invariant: the logs are only read; the index can be rebuilt."""
+"""The subcommands `sessions search` and `sessions reindex`.
+
+Invariant: the logs are only read; the index can be rebuilt.
+"""
 
 import argparse
 import sqlite3

@@ -1,4 +1,4 @@
-"""Loose readings of a text: every command that the text might run, for guards and for rules that deny.
+"""Loose readings of a text: every command that the text might run, for guards and for `deny` rules.
 
 Invariant: the result proves nothing; it has too many commands rather than too few. The text is parsed by tree-sitter,
 and is also split at its separators, once respecting quotes and once ignoring them. Line breaks, redirections and
@@ -95,7 +95,7 @@ def loose_commands(text: str) -> PossibleCommands:
 
 
 def _suffixes(words: Words) -> Iterator[Words]:
-    """Yield the words of a command, then the words after each leading word that may be a prefix (`if`, `name=value`)."""
+    """Yield the words of a command, then the words after each possible prefix (`if`, `name=value`)."""
     for place, word in enumerate(words):
         yield words[place:]
         if word is not None and _PREFIX.fullmatch(word) is None:

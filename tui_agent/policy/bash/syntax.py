@@ -65,7 +65,7 @@ Piece: TypeAlias = Text | Pattern | Variable | Substitution | ProcessOutput
 class Word:
     """One word of a script, before bash expands it.
 
-    `source` is the text of the word, and `start` is the offset of that text in the whole script, in characters. Braces are
+    `source` is the text of the word. `start` is the offset of that text in the whole script, in characters. Braces are
     already expanded, so several words can have the same `source` and `start`.
     """
 

@@ -36,7 +36,7 @@ def only_once(why: str) -> tuple[PermissionChoice, ...]:
 def offer_choices(
     tool: str, asked: Sequence[CallEffect], lines: Lines, facts: PolicyFacts, reason: str
 ) -> tuple[PermissionChoice, ...]:
-    """Return the choices of an approval: allow the call once, or save a rule for this session or for always.
+    """Return the choices of an approval: allow the call once, or save a rule for this session or always.
 
     `tool` is the name of the called tool, and `asked` are the effects that need approval. `lines` are the reports on
     the call's command lines, and `reason` is the reason for asking. For an offered choice, `unavailable_reason`
@@ -71,10 +71,9 @@ def offer_choices(
 
 
 def _offer(rule: str, words: str, why_not_always: str = "") -> tuple[PermissionChoice, PermissionChoice]:
-    """Return the choices that save a rule for this session and for always.
+    """Return the choices that save a rule for this session, and always.
 
-    `words` describe what the rule allows. `why_not_always` is the reason if the rule is offered only for this
-    session.
+    `words` describe what the rule allows. `why_not_always` is the reason if the rule is offered only for this session.
     """
     session = PermissionChoice(reach="session", rule=rule, unavailable_reason=words)
     if why_not_always:

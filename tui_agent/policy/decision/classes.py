@@ -46,7 +46,7 @@ def command_classes(command: CommandReport, facts: PolicyFacts) -> frozenset[str
 def runs_anything(command: CommandReport) -> bool:
     """Return True if a command runs unknown code.
 
-    These are the programs without offered rules, except launchers such as `uv run`.
+    This is True for programs without offered rules, except launchers such as `uv run`.
     """
     return Effect.RUNS in command.effects and not command.program.remember and not command.runs_next
 

@@ -1,4 +1,4 @@
-"""Limits of the sandbox: cases in which it cannot confine a command that is not fully understood.
+"""Limits of the sandbox: cases where it cannot confine a command that is not fully understood.
 
 Examples are deletions, work done by a process outside the sandbox, and hidden commands.
 
@@ -129,7 +129,7 @@ def _changes_repository(command: CommandReport) -> bool:
 def is_of_git(command: CommandReport) -> bool:
     """Return True if the command is fully understood and runs no program except git.
 
-    Such a command may write to the repository, except for settings that name programs for git to run.
+    Such a command may write to the repository, but not to settings that name programs for git to run.
     """
     of_git = command.name.startswith("git ") and not command.name.startswith("git config")
     runs_code = Effect.RUNS in command.effects and (command.code or not of_git)
@@ -183,7 +183,9 @@ def _listed_word(words: Sequence[str], key: str) -> str:
 
 
 def runs_written_file(command: CommandReport, line: LineReport) -> bool:
-    """Return True if a command uses a file that the same command line writes. It may run that file as a script."""
+    """Return True if a command uses a file that the same command line writes. The command may run that file as a
+    script.
+    """
     used = {use.path for use in command.files if use.action in ("read", "start")}
     return any(use.action == "write" and use.path in used for other in line.commands for use in other.files)
 

@@ -75,7 +75,7 @@ def _bracket_ends(text: str) -> dict[int, int]:
 
 
 def _kill(arguments: Sequence[str]) -> str:
-    """Return a reason to forbid `kill -9 -1`, where the process id -1 means every process; empty for other arguments."""
+    """Return a reason to forbid `kill -9 -1`; empty for other arguments. The process id -1 means every process."""
     return _ENDS_EVERYTHING if _EVERY_PROCESS.fullmatch(" ".join(arguments)) else ""
 
 

@@ -298,7 +298,7 @@ def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Valu
 def _note_shown(draft: Draft, call: ParsedCall) -> None:
     if draft.name in _SHOW_ALL and not call.words:
         draft.show_secret("all variables")
-    # A test prints its words only in an error about one that is not a number.
+    # A test prints its words only in an error about a word that is not a number.
     if draft.name not in _TESTS or any(value.known in _NUMERIC_TESTS for value in call.words):
         for value in call.words:
             draft.note_shown(value)

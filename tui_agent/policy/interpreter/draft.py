@@ -178,7 +178,7 @@ class Draft:
                 continue
             path = join_path(escape(folder or "") if is_pattern else folder or "", use.path)
             if is_pattern and goes_back(path):
-                # The path also counts as written, for guards and for rules that deny.
+                # The path also counts as written, for guards and for `deny` rules.
                 self._add_unknown(use, f"it is not certain where {use.path} leads")
             self.files.append(replace(use, path=path))
 

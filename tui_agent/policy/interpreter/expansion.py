@@ -43,7 +43,7 @@ def number_value(source: str) -> Value:
 
 
 def known_value(text: str, source: str = "") -> Value:
-    """Return the value of a word whose text is known."""
+    """Return the value of a word with a known text."""
     return Value(source or text, Certainty.KNOWN, text)
 
 
@@ -98,7 +98,7 @@ class Expander:
     def _split_off(self, text: str, source: str) -> Value:
         """Return the value of one word that results from word splitting. Wildcards in it are expanded."""
         if "\\" in text:
-            # It depends on bash's version which backslashes quote a character, perhaps even one after the variable.
+            # The version of bash decides which backslashes quote a character, perhaps even after the variable.
             return unknown_value(source)
         return known_value(text) if _PATTERN_SIGNS.isdisjoint(text) else self._file_pattern(text)
 

@@ -101,7 +101,7 @@ class _LineReader:
     def _read_loosely(self, text: str, refusal: Refusal, folders: Folders) -> tuple[CommandReport, ...]:
         """Interpret a text, which the bash parser refuses, in every possible way.
 
-        The reports serve only guards and rules that ask or deny.
+        The reports serve only guards, and `ask` and `deny` rules.
         """
         commands, complete = _possible_commands(text)
         self._unreadable = self._unreadable or not complete

@@ -1,7 +1,7 @@
 """The parser of options and operands, which follows the catalog's list for a program exactly as getopt_long would.
 
 Invariant: an option that is unlisted, abbreviated, uncertain or given an unexpected value raises a doubt. Parsing
-continues after it, so that rules that deny see as much as possible.
+continues after such an option, so that `deny` rules see as much as possible.
 """
 
 import re

@@ -17,7 +17,7 @@ _PATH_FILTERS = frozenset({"path filter", "revision or path"})
 def measure_reach(program: Program, options: Sequence[ParsedOption], operands: Operands) -> FileUse:
     """Return a `FileUse` without a path, as a template for the uses of all files that the call names.
 
-    Its fields follow from the options, and from operands that exclude files.
+    The fields of the template follow from the options, and from operands that exclude files.
     """
     includes, excludes, others = _choose_names(options)
     left_out = [left_out_path(value) for meaning, value in operands.used if meaning in _PATH_FILTERS]

@@ -105,7 +105,7 @@ class Doubt:
 
     name: Literal[
         "program",  # nothing is known of the program
-        "option",  # an option is not listed, abbreviated, or given twice
+        "option",  # an option is unlisted, abbreviated or given twice
         "operand",  # an unexpected or surplus operand
         "value",  # the text of a word is not certain, and it matters
         "option-like",  # a word may look like an option, because it may begin with - @ | +

@@ -95,7 +95,7 @@ class ScriptWalker:
             self.reports.append(CommandReport("", (), doubts=(doubt,)))
             return Outcome(state, state, UNKNOWN_INPUT)
         if not state.folders:
-            # It is interpreted anyway, for rules that deny.
+            # It is interpreted anyway, for `deny` rules.
             state = State(folders=(None,))
         outcome = self._walk_certain(command, state, stdin)
         if not may_fail(command.redirects):

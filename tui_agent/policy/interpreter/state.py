@@ -23,7 +23,7 @@ UNSET: Final = Value("", Certainty.UNKNOWN, may_be_option=True)
 
 
 def forget(*values: Value) -> Value:
-    """Return a value that may be any text, and that may show the environment variables that `values` show."""
+    """Return a value for any text. The text may contain the environment variables that `values` show."""
     return replace(UNSET, shows=tuple(sorted({name for value in values for name in value.shows})))
 
 

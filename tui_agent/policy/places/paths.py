@@ -1,8 +1,8 @@
 """The place of a path (in the workspace or outside), and the guards for the file at that path.
 
 Invariant: the disk is not accessed; the code that fills `PolicyFacts.resolved` follows links. Both the real path and
-the given path are checked. A guard applies if one of them is secret or protected, even if the file does not exist. It
-applies in every spelling that some file system considers the same name.
+the given path are checked. A guard applies if one of them is secret or protected, even if the file does not exist. A
+guard applies to every spelling that some file system considers the same name.
 """
 
 import posixpath
@@ -211,7 +211,7 @@ def _matches_every_name(name: str) -> bool:
 
 
 def spellings(path: str) -> set[str]:
-    """Return a path in lower case, and in the form that the most lenient file systems consider the same path."""
+    """Return a path in lower case, and in one common form for all paths that lenient file systems consider the same."""
     plain = path.lower()
     if path.isascii() and not _FORGIVEN.search(plain):
         return {plain} if plain else set()

@@ -1,6 +1,6 @@
 """The candidate for redaction: a match of a rule's pattern, with the text around it.
 
-Invariant: at most `BEFORE` and `AFTER` bytes around the match are examined, however long the text is.
+Invariant: at most `BEFORE` bytes before the match and `AFTER` bytes after it are examined, however long the text is.
 """
 
 from collections.abc import Mapping

@@ -36,7 +36,7 @@ A key consists of the error's type and the field, or only of the error's type.
 
 
 class UserRule(Rule):
-    """A redaction rule of the user. RE2 must accept its pattern, and it must have an example."""
+    """A redaction rule of the user. RE2 must accept the rule's pattern, and the rule must have an example."""
 
     examples: Annotated[tuple[Text, ...], Field(min_length=1, max_length=50)]
 

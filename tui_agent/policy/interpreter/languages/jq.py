@@ -39,8 +39,8 @@ def find_doubt(script: str) -> str:
 class _Filter(ScriptScanner):
     """A scanner for one jq filter.
 
-    `_open` is the stack of open brackets; a `"` on it stands for code that is interpolated in a string. `_before` is the
-    previous token.
+    `_open` is the stack of open brackets. A `"` on the stack stands for code that is interpolated in a string.
+    `_before` is the previous token.
     """
 
     language = "jq"

@@ -31,7 +31,7 @@ def read_arguments(call: Call) -> ArgumentReport:
     name = replace(names, many=False)
     filled = tuple(fill_word(word, mark or "{}", name) for word in command)
     doubt = "" if mark and len(replacing) == 1 else "it is not certain which word xargs replaces"
-    # Of options that exclude each other, GNU xargs uses the last, or appends the names as well.
+    # If options exclude each other, GNU xargs uses the last one, or appends the names as well.
     commands = (filled, *appended) if given & _COUNTING else (filled,)
     return ArgumentReport(effects=waits, commands=commands, doubt=doubt)
 
