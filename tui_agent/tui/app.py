@@ -170,7 +170,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
 
     @property
     def _is_opening(self) -> bool:
-        """True while no session is open yet and the first session is being opened."""
+        """True while the first session is being opened."""
         return self.controller is None or self.controller.sessions.under_way
 
     def _wait(self, item: Intent | Prompt.Submitted, status: str) -> None:
@@ -382,8 +382,8 @@ def session_to_resume(options: SessionOptions, folder: Path | None) -> str:
 def run_app(options: SessionOptions, *, handle: "EngineLink | None" = None, choose: bool = False) -> int:
     """Run the app until the user quits; return the exit status.
 
-    `handle` is the engine process of the first session, which was started before this module was loaded. `choose`
-    opens the session list first.
+    `handle` is the engine process for the first session; it was started before this module was loaded. `choose` opens
+    the session list first.
     """
     app = AgentApp(options, watch_themes=True)
     app.handle, app.choose = handle, choose

@@ -18,7 +18,7 @@ class Shape(NamedTuple):
     airy: bool
     """True if empty rows separate header, status and footer from the rest of the screen."""
     tiny: bool
-    """True on a very low screen: the session's state is on the first row, the prompt on the last."""
+    """True on a very low screen: its first row shows the session's state, and its last row is the prompt."""
     strip: bool
     policy_row: bool
     prompt_rows: int

@@ -51,7 +51,7 @@ NOTICE_S = 8.0
 BACKGROUND_S = 2.0
 """Maximum time to wait for the terminal's background colour, in seconds. A later report does not change the theme."""
 KEY_S = 0.04
-"""Time after a key press in which changes are painted at once, in seconds."""
+"""After a key press, changes are painted at once for this time, in seconds."""
 BURST_S = 0.01
 """Shortest time between two typed keys, in seconds; keys that come faster belong to a paste."""
 PAINT_S = 0.005
@@ -59,10 +59,10 @@ PAINT_S = 0.005
 
 
 class MainScreen(Screen[None], inherit_bindings=False):
-    """The main screen, on which Tab does not move the focus.
+    """The main screen. Tab does not move its focus.
 
     A change made by a key press is painted at once. Textual's own timer ticks 60 times a second and skips a tick after
-    each paint, so a key could wait up to 33 ms while an answer streams in.
+    each paint. So a key could wait up to 33 ms while an answer streams in.
     """
 
     AUTO_FOCUS = "#start, #editor"
@@ -269,7 +269,7 @@ class Frame(App[int]):
     # -- notices -----------------------------------------------------------------------------------------------------
 
     def say(self, text: str, level: Level = "info", *, stays: bool = False) -> None:
-        """Show a notice above the prompt for a few seconds; if `stays` is set, until Esc or the next message."""
+        """Show a notice above the prompt for a few seconds; with `stays`, show it until Esc or the next message."""
         self.notice.text, self.notice.level = text, level
         self.notice.key = self.key_map.key_of("open_block")
         self.notice.display = True

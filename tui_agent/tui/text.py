@@ -152,7 +152,7 @@ def expand_tabs(text: str, tab: int = TAB) -> str:
 
 
 def width(text: str) -> int:
-    """Return the width of a cleaned line in terminal cells (wide and combining characters counted)."""
+    """Return the width of a cleaned line in terminal cells; wide and combining characters are taken into account."""
     return len(text) if text.isascii() else cell_len(text)
 
 

@@ -48,7 +48,7 @@ def _open_choice(context: AppContext, name: str) -> None:
 
 
 def _choose_change(context: AppContext, name: str) -> None:
-    """Ask for the new keys of an action; if the user changed its keys before, offer the default keys too."""
+    """Ask for the new keys of an action; if the user set its keys before, offer its default keys too."""
     if name not in _configured_keys(context):
         _capture(context, name)
         return

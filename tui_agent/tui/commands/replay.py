@@ -77,7 +77,7 @@ def open_replay(context: AppContext, argument: str) -> None:
 
 
 def _revert(context: AppContext, seq: int, leave: Callable[[], object]) -> None:
-    """Ask in a sheet over the replay how to revert the session to event `seq`.
+    """Open a sheet over the replay, and ask how to revert the session to event `seq`.
 
     While a turn runs, close the replay with `leave`; the app then says that it cannot revert.
     """

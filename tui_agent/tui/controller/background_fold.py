@@ -2,8 +2,7 @@
 
 "Folding" means applying the events of the log, one after the other, to the views.
 
-Invariant: the views of the whole session replace the shown views once they contain the newest event. Until then, no
-pane shows the views of the whole session.
+Invariant: no pane shows the views of the whole session before these views contain the newest event.
 """
 
 import asyncio

@@ -96,7 +96,7 @@ class ChatWidget(TranscriptWidget):
     def repaint(self) -> None:
         """Paint the rows that changed.
 
-        If the user has scrolled to near the oldest entry that is laid out, lay out older entries as well.
+        If the user has scrolled close to the oldest entry in the layout, lay out older entries as well.
         """
         super().repaint()
         if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:
@@ -330,8 +330,8 @@ class Chat:
     def choose_page(self) -> None:
         """Show the start page if the session is empty, otherwise the transcript.
 
-        A session with notices only is empty: a notice about a refused message is shown above the prompt and, while no
-        model is set, notices about failed plugins are shown on the start page.
+        A session that has only notices counts as empty. A notice about a refused message is shown above the prompt.
+        Without a model, notices about failed plugins are shown on the start page.
         """
         if self.widget is None:
             return

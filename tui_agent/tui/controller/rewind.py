@@ -1,4 +1,4 @@
-"""Undo, redo and revert, and the questions to the user that belong to them.
+"""Undo, redo and revert, with their questions to the user.
 
 The user chooses a message, then the conversation, the files or both, and then which of the kept files to restore.
 

@@ -1,7 +1,8 @@
 """The user's `[status] command`: its first line of output is shown in the status line.
 
-Invariant: the command runs at most once at a time and once each second, and only when the session's facts changed. The
-screen never waits for the command. The command comes from the user's own configuration, never from a project.
+Invariant: the command runs only after the session's facts changed, at most once each second, and never twice at the
+same time. The screen never waits for the command. The command comes from the user's own configuration, never from a
+project.
 """
 
 import asyncio

@@ -361,7 +361,8 @@ async def _write_all(session: "AppSession", linear: LinePrinter, last: int) -> N
 
 
 class InputLines:
-    """The lines that the user types on standard input. Ctrl+C becomes the line /stop; pressed twice in a row, /quit."""
+    """The lines that the user types on standard input. Ctrl+C becomes the line /stop; pressed again, it becomes /quit.
+    """
 
     def __init__(self) -> None:
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()

@@ -61,7 +61,7 @@ class Approval(ApprovalRows):
             self.redraw()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the open field or, if no field is open, of the answers; then the scope of all sheets."""
+        """Return the scope of the open field (without an open field, of the answers) and the scope of all sheets."""
         if self.typing:
             return "rule" if self.chosen == "a" else "reason", "sheet"
         return self.scope, "sheet"

@@ -20,7 +20,7 @@ from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.rows import Part, Pen, cells, wrap
 
 LEAST: Final = 3
-"""Minimum rows for showing a command: its first row, the count of hidden rows, its last row."""
+"""Minimum number of rows for a command: its first row, the count of hidden rows, its last row."""
 _LABEL_WIDTH: Final = 27
 _MAX_REACH_ROWS: Final = 2
 _MAX_TYPED_ROWS: Final = 4

@@ -87,7 +87,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         """Number of waiting requests, including the request on this sheet."""
         self.granted_rules = granted_rules
         self.asking_agent = ""
-        """The subagent whose tool call needs the approval; empty for the main agent."""
+        """The subagent that needs the approval for its tool call; empty for the main agent."""
         self.following_calls = 0
         """Number of later calls of the same tool that will need approval as well."""
         self.chosen: Answer = "n" if request.default_no else "y"

@@ -1,4 +1,4 @@
-"""A sheet with the diffs of changed files, in which one change (a hunk of a diff) can be reverted.
+"""A sheet with the diffs of changed files. The user can revert a single change (a hunk of a diff).
 
 Invariant: the counts are computed from the shown diffs; nothing is reverted without a question that names the lines.
 """
@@ -249,7 +249,7 @@ class DiffSheet(Viewer):
     # -- keys --------------------------------------------------------------------------------------------------------
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the sheet's own scope and the scopes of every viewer."""
+        """Return the sheet's own scope, followed by the scopes that all viewers have."""
         return "diff", *super().key_scopes()
 
     @property

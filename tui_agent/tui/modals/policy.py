@@ -37,8 +37,8 @@ class FileRule(NamedTuple):
     """A rule of a policy file.
 
     `scope` says where the rule applies, and `file` is the path of its file. `workspace` is the only folder in which the
-    rule applies; empty if it applies in every folder. `is_own` is True if the rule is in the user's file, not in a
-    project's.
+    rule applies; empty if it applies in every folder. `is_own` is True for a rule in the user's file, and False for a
+    rule in a project's file.
     """
 
     text: str

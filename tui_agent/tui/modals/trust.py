@@ -59,8 +59,7 @@ class Choice(NamedTuple):
 class TrustSheet(ChoiceSheet[Answer | None]):
     """Sheet that asks whether to trust the configuration files in a folder.
 
-    The result is the answer, or None if nothing was decided. `asking` is True if the app asks before it opens the
-    folder.
+    The result is the answer, or None if nothing was decided. `asking` is True if the app has not opened the folder yet.
     """
 
     has_grace_period = True

@@ -44,7 +44,7 @@ class Header(LinePane):
     status: StatusView = StatusView()
 
     def set_status(self, status: StatusView) -> None:
-        """Set the session's status, which the header shows only on a screen with very few rows."""
+        """Set the session's status. The header shows it only on a screen with very few rows."""
         if status != self.status:
             self.status = status
             if self.shape.tiny:

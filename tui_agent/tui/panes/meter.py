@@ -1,4 +1,4 @@
-"""The context meter, which shows how full the model's context is, as cells: bar, ticks, colour and words.
+"""The context meter as cells: a bar with ticks, a colour and words that show how full the model's context is.
 
 Invariant: all functions are pure; the same fraction has the same colour and the same words everywhere.
 """
@@ -57,7 +57,7 @@ def bar(palette: Palette, symbols: Symbols, view: "ContextMeterView", cells: int
 
 
 def tick_labels(view: "ContextMeterView", cells: int) -> str:
-    """Return the row of percentages below the ticks of the bar; if two labels would overlap, only the later is kept."""
+    """Return the row of percentages below the ticks of the bar; of two labels that overlap, keep only the later."""
     line = [" "] * cells
     for cell, label in sorted(ticks(view, cells).items()):
         start = max(0, min(cells - len(label), cell - (label == "32")))

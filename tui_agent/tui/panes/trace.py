@@ -92,7 +92,7 @@ def fault_words(text: str) -> str:
 
 
 def short_target(target: str) -> str:
-    """Return the last part if the target of a call is a path; return any other target unchanged."""
+    """Return the last part of a path; return any other target of a call unchanged."""
     path, _, rest = target.partition("  ")
     if "/" not in path or " " in path:
         return target

@@ -22,7 +22,10 @@ class History:
         self._written = ""
 
     def load(self) -> list[str]:
-        """Return the messages in the history file, oldest first and each once; none if it cannot be read. Blocks."""
+        """Return the messages in the history file without duplicates, oldest first; empty if the file cannot be read.
+
+        Blocks, so call it in a thread.
+        """
         if self.path is None:
             return []
         try:

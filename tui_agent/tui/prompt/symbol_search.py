@@ -54,7 +54,7 @@ async def search_git(root: Path, query: str) -> Sequence[Symbol]:
 
 
 def search_index(ask: Ask, data_dir: Path | None) -> FindSymbols:
-    """Return a function that searches the repository map's index in this folder or, if that has no match, with git."""
+    """Return a function that searches the index of the repository map; without a match there, it searches with git."""
 
     async def find(root: Path, query: str) -> Sequence[Symbol]:
         words = ["map", "--json", "--symbol", query, "--cwd", str(root)]

@@ -244,7 +244,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         return self.listing.chosen
 
     def is_changed(self, *state: object) -> bool:
-        """Return True if the values differ from those in the previous call, so that the page must be redrawn."""
+        """Return True if the values differ from the values of the previous call; the page must then be redrawn."""
         old, self._state = self._state, state
         return state != old
 
@@ -300,7 +300,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
 class Page(PageFrame[ItemT]):
     """A list page with its keys.
 
-    Subclasses draw the rows and the details; `scope` names the scope of the keys that only the subclass has.
+    Subclasses draw the rows and the details; `scope` is the scope of the subclass's own keys.
     """
 
     opens_above: ClassVar[frozenset[str]] = frozenset()

@@ -183,7 +183,7 @@ class Keyboard(XTermParser):
             yield from super().feed(piece)
 
     def _release_esc(self) -> Iterable[Message]:
-        """Release an Esc that the parser still holds, and yield it as a key: no sequence follows."""
+        """Release an Esc that the parser still holds, and yield it as a key, because no sequence follows."""
         self._timeout_time = None
         self._awaiting = self._gen.throw(ParseTimeout())
         while self._tokens:

@@ -150,7 +150,7 @@ def guess_theme(environ: Mapping[str, str]) -> str:
 
 
 def theme_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the folders with themes: the bundled themes, then the user's themes, which take precedence."""
+    """Return the folders with themes: the bundled themes, then the user's themes. The user's themes take precedence."""
     return bundled_folder(), config_folder(environ) / "themes"
 
 

@@ -92,8 +92,8 @@ _VARIABLES: Final[tuple[tuple[Role, tuple[str, ...]], ...]] = (
 class ThemeFile(NamedTuple):
     """A validated theme. `colors` maps every role to `#rrggbb`; it is empty if the theme uses the terminal's colours.
 
-    `colors_256` has other colours for some roles. They are used in a terminal with 256 colours, if the nearest of the
-    256 would look wrong.
+    `colors_256` replaces the colours of some roles in a terminal with 256 colours, if the nearest of the 256 would look
+    wrong.
     """
 
     name: str

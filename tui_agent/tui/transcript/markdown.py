@@ -29,8 +29,8 @@ CODE_PAD = 2
 class Place:
     """The position of a Markdown block.
 
-    `first` and `rest` are the runs in front of the block's first row and of its other rows, e.g. a list marker and an
-    indent; `role` is the colour role of its text.
+    `first` has the runs in front of the block's first row, e.g. a list marker. `rest` has the runs in front of the
+    other rows, e.g. an indent. `role` is the colour role of the block's text.
     """
 
     first: tuple[Run, ...]

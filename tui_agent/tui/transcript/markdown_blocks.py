@@ -151,7 +151,7 @@ def alignments(line: str) -> str:
 
 
 def interrupts(line: str) -> bool:
-    """Return True if a line begins another block even without an empty line between it and the paragraph before."""
+    """Return True if a line begins another block directly after a paragraph, without an empty line between them."""
     if _FENCE.match(line) or _HEADING.match(line) or _RULE.match(line) or _QUOTE.match(line):
         return True
     item = _ITEM.match(line)

@@ -130,7 +130,7 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
 
 
 def _extended_color(rest: Sequence[int]) -> tuple[int | str | None, int]:
-    """Return the colour that an SGR sequence sets after the number 38 or 48, and the count of numbers that specify it.
+    """Return the colour that an SGR sequence sets after the number 38 or 48, and how many numbers describe the colour.
 
     The colour is an index (0 to 255), `#rrggbb`, or None if the numbers are not valid.
     """

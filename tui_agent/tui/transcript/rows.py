@@ -1,4 +1,5 @@
-"""Rows of the transcript, which consist of styled runs that know their source; wrapping, and conversion to strips.
+"""Rows of the transcript as styled runs that know their source, and functions that wrap rows and convert them to
+strips.
 
 Invariant: the runs and strips of a row hold only cleaned text without line feeds or tabs. A run whose `src` is 0 or
 more shows the source text from that offset on; LITERAL text is its own source; DECOR (gutter, rail, numbers) is never

@@ -1,4 +1,4 @@
-"""One line of editable text, which is not a Textual widget: for answers inside rows, filters and forms.
+"""One line of editable text, for answers inside rows, for filters and for forms. It is not a Textual widget.
 
 Invariant: `type_key` returns True if it used the key; `parts` draws the text with its cursor.
 """

@@ -124,7 +124,7 @@ def parse_key(text: str) -> str | None:
 def apply_key_settings(settings: Mapping[str, str | Sequence[str]]) -> KeySettings:
     """Return the actions of the registry with the user's keys.
 
-    `settings` maps an action's name to `f9, ctrl+t` or to a list.
+    `settings` maps an action's name to its keys, as a text such as `f9, ctrl+t` or as a list.
     """
     faults = [
         f"There is no action {name}.{did_you_mean(name, BY_NAME)}" for name in settings if name not in BY_NAME

@@ -69,7 +69,7 @@ class KeyMap:
         return self._by_name[name].label
 
     def hint(self, name: str, word: str = "") -> KeyHint:
-        """Return the key of an action with `word`. If `word` is empty, use the action's own word for the footer."""
+        """Return the key of an action, and `word` or, if `word` is empty, the action's word for the footer."""
         action = self._by_name[name]
         return KeyHint(action.label, word or action.footer, name)
 

@@ -10,9 +10,9 @@ from typing import Final
 from textual import events
 
 RECENT_S: Final = 2.0
-"""Time after a typed key in which the user still counts as writing when a question appears, in seconds."""
+"""A user who typed a key within this time, in seconds, counts as still writing when a question appears."""
 WRITING_PAUSE_S: Final = 0.8
-"""Time after the last key in which a question ignores keys if the user is writing, in seconds."""
+"""If the user is writing, a question ignores keys until this time after the last key, in seconds."""
 _EDITING: Final = frozenset({"backspace", "enter", "tab", "shift+enter", "alt+enter", "ctrl+j"})
 
 

@@ -1,6 +1,6 @@
 """The figures in a comparison of two sessions, such as time, cost and tokens, and the difference in each figure.
 
-Invariant: pure. The screen, the table on standard output and the Markdown export use the same words.
+Invariant: all functions are pure. The screen, the table on standard output and the Markdown export use the same words.
 """
 
 from bisect import bisect_right

@@ -199,7 +199,7 @@ class CompareScreen(PlayheadScreen):
 
     @on(Intent)
     def _on_intent(self, event: Intent) -> None:
-        """Select the branch whose name the user clicked, or open the help."""
+        """Select the branch with the clicked name, or open the help."""
         event.stop()
         if event.name == "side" and event.argument in ("0", "1"):
             self.choose(int(event.argument))

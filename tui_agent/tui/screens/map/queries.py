@@ -1,4 +1,7 @@
-"""Arguments for `tui-agent map`, and parsing of its output, for the screen with the repository map. Invariant: pure."""
+"""Arguments for `tui-agent map`, and parsing of its output, for the screen with the repository map.
+
+Invariant: all functions are pure.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -123,7 +126,7 @@ def parse_answer(status: int, output: str) -> Answer:
 def map_lines(files: Sequence[MapFile], *, airy: bool) -> list[MapLine | None]:
     """Return a row for each file, followed by rows for its symbols.
 
-    With `airy`, an empty row (None) is added around a file that has symbols.
+    With `airy`, an empty row (None) is added before and after a file that has symbols.
     """
     lines: list[MapLine | None] = []
     previous = MapFile("")

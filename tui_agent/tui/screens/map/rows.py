@@ -1,4 +1,7 @@
-"""Rows of the repository map: files with their score and symbols, and the details of one file. Invariant: pure."""
+"""Rows of the repository map: files with their score and symbols, and the details of one file.
+
+Invariant: all functions are pure.
+"""
 
 import re
 from typing import Final

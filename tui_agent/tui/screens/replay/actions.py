@@ -115,7 +115,7 @@ class ReplayActions(MomentScreen):
             self.host.revert(self.seq, lambda: self.app.call_later(self.dismiss, None))
 
     def copy(self) -> None:
-        """Copy the selected text; without a selection, the shown event as JSON."""
+        """Copy the selected text or, without a selection, the shown event as JSON."""
         if not self.ready:
             return
         record = self.moments.records[self.playhead.place]

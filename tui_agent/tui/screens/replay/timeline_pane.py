@@ -1,6 +1,7 @@
 """The timeline of a replay: state, activity, marks, playhead and times. A click or drag moves the playhead.
 
-Invariant: the pane has seven rows; four on a low terminal, one on a small terminal. The pane is drawn from plain data.
+Invariant: the pane has seven rows, or four on a low terminal, or one on a small terminal. The pane is drawn from plain
+data.
 """
 
 from typing import NamedTuple

@@ -37,7 +37,7 @@ SLOW_S = 1.5
 EXIT_NOTHING_FOUND = 1
 """Exit status of `tui-agent sessions search` if there is no match."""
 MIN_SEARCH_CHARS = 2
-"""Minimum length in characters of a search in the sessions' texts; a single letter is in all texts."""
+"""Minimum length of a search in the sessions' texts, in characters. A single letter would match every text."""
 
 
 class SessionsPage(SearchPage[Line]):

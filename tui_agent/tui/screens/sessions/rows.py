@@ -1,4 +1,7 @@
-"""Sessions as rows of a list: parsed, filtered, sorted, grouped by day, each fork below its parent. Invariant: pure."""
+"""Sessions as rows of a list: parsed, filtered, sorted, grouped by day, each fork below its parent.
+
+Invariant: all functions are pure.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -59,7 +62,7 @@ class Row:
 
     @property
     def search_text(self) -> str:
-        """The title with the note about a fork, and the id, casefolded for the search by name."""
+        """The title, the note about a fork and the id, casefolded for the search by name."""
         return f"{self.title}{self.fork_note}\n{self.id}".casefold()
 
 

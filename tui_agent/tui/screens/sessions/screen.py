@@ -114,7 +114,7 @@ class SessionsScreen(SessionsPage):
         self.show_keys_of("Sessions", actions, note)
 
     def clear_or_leave(self) -> None:
-        """Close the details, stop comparing, or clear the search; if none applies, close the screen."""
+        """Close the details, stop comparing or clear the search; if none of these is possible, close the screen."""
         if self.detail_alone:
             self.open_detail(False)
         elif self._comparing is not None:

@@ -34,7 +34,7 @@ WATERFALL_FROM: Final = 96
 """Minimum width of the list, in cells, for bars."""
 NAME_CELLS: Final = 48
 LONG_S: Final = 59.5
-"""Minimum duration in seconds that is shown with two units, e.g. `1 min 5 s`, and needs a wider column."""
+"""Durations from this value on, in seconds, have two units, e.g. `1 min 5 s`, and need a wider column."""
 _BARS: Final[dict[str, Role]] = {"model": "accent", "tool": "success", "subtask": "accent"}
 _STATE_BARS: Final[dict[str, Role]] = {"failed": "error", "denied": "warning", "interrupted": "warning"}
 _LEGEND: Final[tuple[tuple[str, Role], ...]] = (
