@@ -179,7 +179,7 @@ def check_installation() -> CheckResult:
 
 
 def startup(folders: Iterable[Path]) -> CheckResult:
-    """Report the files in `folders` that run at every start of Python and that no installed package contains."""
+    """Report the files in `folders` that run at every start of Python but belong to no installed package."""
     files = doctor_startup.find_foreign_files(folders)
     if not files:
         return ok("only installed packages run code at the interpreter's start.")

@@ -40,10 +40,14 @@ Change: TypeAlias = Literal["saved", "passes", "opened", "stopped", "asked", "sa
 CHANGES: tuple[Change, ...] = get_args(Change)
 """Names of the possible changes to the decision about a call.
 
-| change | recorded decision | new decision | |---|---|---| | `saved` | asked, and the user allowed the call or nobody
-could answer | allow | | `passes` | asked, and the user denied the call | allow | | `opened` | denied by a rule or the
-profile | allow or ask | | `stopped` | allowed | deny | | `asked` | allowed without asking | ask | | `same` | any | no
-change |
+| change | recorded decision | new decision |
+|---|---|---|
+| `saved` | asked, and the user allowed the call or nobody could answer | allow |
+| `passes` | asked, and the user denied the call | allow |
+| `opened` | denied by a rule or the profile | allow or ask |
+| `stopped` | allowed | deny |
+| `asked` | allowed without asking | ask |
+| `same` | any | no change |
 """
 
 

@@ -60,7 +60,7 @@ from tui_agent.wiring.startup_context import StartupContext, load_startup_contex
 
 ResultT = TypeVar("ResultT")
 _WARNED_PLACES = ("agents", "commands", "hooks", "tool ")
-"""Beginnings of the places whose errors are printed as warnings."""
+"""An error is printed as a warning if its place begins with one of these texts."""
 EXAMPLES = """\
 examples:
   tui-agent run "add a --json flag to the list command" --policy accept-edits
