@@ -59,7 +59,7 @@ PAINT_S = 0.005
 
 
 class MainScreen(Screen[None], inherit_bindings=False):
-    """The main screen. Tab does not move its focus.
+    """The main screen. The Tab key does not move the focus.
 
     A change made by a key press is painted at once. Textual's own timer ticks 60 times a second and skips a tick after
     each paint. So a key could wait up to 33 ms while an answer streams in.

@@ -1,6 +1,7 @@
 """Undo, redo and revert, with their questions to the user.
 
-The user chooses a message, then the conversation, the files or both, and then which of the kept files to restore.
+The user chooses a message, then the conversation, the files or both. Afterwards the user chooses which of the kept
+files to restore.
 
 Invariant: a file is restored only after the app listed it; the app asks by name about each file that someone else
 changed.

@@ -361,7 +361,9 @@ async def _write_all(session: "AppSession", linear: LinePrinter, last: int) -> N
 
 
 class InputLines:
-    """The lines that the user types on standard input. Ctrl+C becomes the line /stop; pressed again, it becomes /quit.
+    """The lines that the user types on standard input.
+
+    Ctrl+C becomes the line /stop. A second Ctrl+C in a row becomes the line /quit.
     """
 
     def __init__(self) -> None:
