@@ -40,12 +40,13 @@ INTRODUCTION = f"""\
 
 {NOTE}
 
-The first that sets a value wins: options, environment variables, `.tui_agent/config.toml` of a trusted project, your
-`config.toml`. `tui-agent config show` says where each value comes from, `tui-agent config path` where the files are. Keys are
-never in configuration ([models.md](models.md#keys)). An unknown key is an error that names its line.
+A setting has the value of the first of these that sets it: options, environment variables, `.tui_agent/config.toml` of a trusted
+project, your `config.toml`. `tui-agent config show` says where each value comes from, `tui-agent config path` where the files are.
+API keys are never in configuration ([models.md](models.md#keys)). If a file has an unknown setting, the error names its line.
 
-**In the app.** `/settings` lists every setting with its value and where that comes from; type to search, and press Enter to
-change one in your `config.toml`. If you edit the file otherwise while the app is open, the app's lists show it after the next start. `/keys` gives an action another key, names the conflicts before you save, and shows what your
+**In the app.** `/settings` lists every setting with its value and the source of the value; type to search, and press Enter to
+change one in your `config.toml`. If you edit the file in another way while the app is open, the app's lists show the
+change after the next start. `/keys` gives an action another key, names the conflicts before you save, and shows what your
 terminal sends for a key. Comments in the file stay, and a value that is not valid is not written. `/theme` shows each theme
 while you choose. Without a choice it is `day` if the terminal reports a light background, else `night`; `beacon` and `ink` have
 a high contrast, `harbour` is for colour-blind eyes, and `terminal` uses the terminal's own colours.
@@ -60,8 +61,8 @@ for five seconds, with those facts as JSON on its standard input: `session`, `ti
 `context` (`tokens`, `window`, `share`) and `cost_usd`. The first line it prints is shown, without colours, in place of the pipeline.
 
 **Remembered choices.** The app remembers the theme, the model and the side panes (F6) that you choose in it, and the policy of
-each project, in `choices.json` of the data folder. Its later starts, in a terminal or a browser (`tui-agent serve`), use them
-where none of the above sets the key; `tui-agent run` uses only the model. Options such as `--model` hold for one start. `bypass`
+each project, in `choices.json` of the data folder. When the app starts again, in a terminal or a browser (`tui-agent serve`), it uses
+them for settings that none of the above sets; `tui-agent run` uses only the model. Options such as `--model` hold for one start. `bypass`
 is never remembered. `/new` starts with the remembered policy too. Approving a plan changes the policy of its session only:
 if you chose `plan`, the next session starts in `plan` again. A session that you open again keeps its own model and policy, but not `bypass`. To forget the choices, delete the file."""
 SETTINGS_TABLES: tuple[tuple[str, str, Any], ...] = (
