@@ -16,7 +16,9 @@ class DockerSettings(Table):
         description='The program, with its global options: `"podman"`, `"podman --remote"`.',
     )
     image: str = Field("", description="The image; it must be on this machine and have `sh` and `grep`.")
-    network: str = Field("none", min_length=1, description="The network of the container; none: no network.")
+    network: str = Field(
+        "none", min_length=1, description="The network of the container, or `none` for no network."
+    )
     arguments: tuple[str, ...] = Field(
         (), description='More arguments of `docker run`, such as `"-v"`, `"/data:/data:ro"`.'
     )
@@ -30,7 +32,9 @@ class ApptainerSettings(Table):
     )
     image: str = Field("", description="The image: a file (`.sif`) or folder; it must have `sh` and `grep`.")
     network: str = Field(
-        "none", min_length=1, description="The network; none: no network, host: that of this machine."
+        "none",
+        min_length=1,
+        description="`none` for no network, `host` for this machine's network, or a network's name.",
     )
     arguments: tuple[str, ...] = Field(
         (), description='More arguments of `apptainer instance start`, such as `"--nv"`.'
@@ -42,9 +46,11 @@ class RemoteSettings(Table):
 
     image: str = Field(
         "",
-        description="The provider's image or template, or the absolute path of a Dockerfile; empty: the provider's default.",
+        description="The provider's image or template, or the absolute path of a Dockerfile. If empty, the provider's default.",
     )
-    network: Literal["none", "open"] = Field("none", description="none: no network; open: the internet.")
+    network: Literal["none", "open"] = Field(
+        "none", description="`none` for no network, `open` for access to the internet."
+    )
     lifetime_seconds: int = Field(
         3_600, ge=60, description="Seconds after which the provider ends a sandbox that was left behind."
     )

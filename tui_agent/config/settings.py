@@ -39,14 +39,16 @@ MAX_TIMEOUT_S = 600.0
 class HookSettings(Table):
     """One `[[hook]]` of the configuration: a command that runs on an event."""
 
-    event: HookEvent = Field(description="When: before_tool, after_tool, before_prompt, … (docs/hooks.md).")
+    event: HookEvent = Field(
+        description="The event: before_tool, after_tool, before_prompt, … (docs/hooks.md)."
+    )
     command: str = Field(
         description="Command line, run by bash in the workspace with JSON on its standard input.",
         min_length=1,
     )
     matcher: str = Field(
         "",
-        description="Regular expression for the whole name of a tool (write_file|edit_file), a session_start's source or a compaction's trigger; empty: all.",
+        description="Regular expression for a whole tool name (write_file|edit_file), the source of a session_start, or the trigger of a compaction; empty: all.",
     )
     timeout: float = Field(
         DEFAULT_TIME_LIMIT_S, gt=0, le=MAX_TIMEOUT_S, description="Seconds before the command is stopped."
@@ -97,7 +99,7 @@ class ModelProfile(Table):
     )
     reasoning_effort: Effort | None = Field(
         None,
-        description="none, minimal, low, medium, high or xhigh; an error if the provider does not support it.",
+        description="none, minimal, low, medium, high or xhigh. A value that the provider does not support is an error.",
     )
     context_window: int = Field(
         0, ge=0, description="Size of the context window in tokens; 0: taken from litellm's price map."
@@ -292,7 +294,7 @@ class Config(Table):
     agent: str = Field("default", description="The agent that receives tasks.")
     context_mode: ContextMode = Field(
         "pack",
-        description="What is sent besides the conversation: none, pack (instructions, map, carried context), memory (also notes on the task).",
+        description="Context besides the conversation: none, pack (instructions, map, carried context) or memory (pack and notes on the task).",
     )
     repo_map: Literal["off", "auto"] = Field(
         "auto", description="Include the repository map in the context: auto or off."
@@ -322,7 +324,7 @@ class Config(Table):
     environment: str = Field(
         LOCAL_ENVIRONMENT,
         min_length=1,
-        description="The environment in which commands run: local, docker, or one of a plugin (docs/environments.md).",
+        description="The environment in which commands run: local, docker, or an environment of a plugin (docs/environments.md).",
     )
     environments: EnvironmentsSettings = Field(
         default_factory=EnvironmentsSettings, description="How environments other than local are started."
@@ -330,7 +332,7 @@ class Config(Table):
     theme: str = Field("", description="A theme's name; empty: night or day, by the terminal's background.")
     symbols: Symbols = Field(
         "auto",
-        description="unicode, ascii, or auto: ascii if LC_ALL, LC_CTYPE or LANG is not UTF-8 (such as LANG=C) or TERM is linux or dumb.",
+        description="unicode, ascii or auto. auto means ascii if LC_ALL, LC_CTYPE or LANG is not UTF-8 (such as LANG=C), or if TERM is linux or dumb.",
     )
     motion: Motion = Field("auto", description="Animations and blinking: auto, on or off.")
     mouse: bool = Field(True, description="Use the mouse.")

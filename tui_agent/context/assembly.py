@@ -480,7 +480,7 @@ def _describe_shortening(name: SectionName, share: SectionShare) -> str:
     if share.dropped and share.raw_chars and not share.rules:
         notes.append("left out: no room")
     if share.short:
-        notes.append(f"the oldest {share.short} shortened: no room")
+        notes.append(f"shortened the oldest {share.short}: no room")
     return "; ".join(notes)
 
 

@@ -207,7 +207,7 @@ def test_what_was_shortened_to_fit_is_a_reason_once() -> None:
         section = Section(name="tool_results", raw_chars=9, chars=3, tokens=1, reduced=bool(rule), rule=rule)
         return packed(request, {}).model_copy(update={"sections": (section,)})
 
-    view = told(fits("r1", ""), fits("r2", "the oldest 2 shortened"), fits("r3", "the oldest 2 shortened"))
+    view = told(fits("r1", ""), fits("r2", "shortened the oldest 2"), fits("r3", "shortened the oldest 2"))
     assert [one.cache_miss_reason for one in view.requests] == ["", "texts shortened to fit", ""]
 
 
