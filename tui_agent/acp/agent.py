@@ -83,7 +83,7 @@ class EditorAgent:
         self._client: Client | None = None
 
     def on_connect(self, conn: Client) -> None:
-        """Store the connection, over which updates and requests are sent to the editor."""
+        """Store the connection, used to send updates and requests to the editor."""
         self._client = conn
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
@@ -291,7 +291,7 @@ def _effort_option(settings: SessionSettings) -> SessionConfigOptionSelect:
 
 
 def _model_choices(base: StartupContext) -> list[SessionConfigSelectOption]:
-    """Return the configured models and the models of vendors whose keys are set, but no models of plugins and demos."""
+    """Return the configured models and the models of vendors with keys, but no models of plugins and demos."""
     return [
         SessionConfigSelectOption(value=info.profile, name=info.profile, description=info.model)
         for info in build_model_factory(base, LoadedPlugins()).usable_models()

@@ -132,7 +132,7 @@ def _running_work(state: SessionStateView) -> str:
 
 
 def check_can_continue(history: Sequence[Message]) -> Refusal | None:
-    """Return a refusal if the history ends with neither a message nor a tool result that the agent can answer."""
+    """Return a refusal if the agent has nothing to answer: no message or tool result at the end of the history."""
     last = history[-1] if history else None
     if isinstance(last, UserMessage | ToolMessage):
         return None

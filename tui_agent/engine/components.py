@@ -95,8 +95,8 @@ def is_overridden(method: Callable[..., object], default: Callable[..., object])
 class EngineParts:
     """The components of an engine.
 
-    `remember_rule` permanently stores a rule that the user allows. The second argument is the workspace in which the
-    rule applies; empty means every workspace. It raises `ConfigError` if the rule cannot be written.
+    `remember_rule` permanently stores a rule that the user allows. The second argument is the rule's workspace; empty
+    means every workspace. It raises `ConfigError` if the rule cannot be written.
     """
 
     recorder: Recorder
@@ -132,7 +132,7 @@ class EngineParts:
     hook_facts: JsonMap = field(default_factory=dict)
     """Facts that are passed to every hook, such as the session's id and folder."""
     compaction_limits: CompactionSettings = field(default_factory=CompactionSettings)
-    """The limits at which the history is compacted."""
+    """The limits that start a compaction of the history."""
     delegation: DelegationRules = field(default_factory=DelegationRules)
     """The roles and limits of delegates."""
     knowledge: Knowledge = field(default_factory=Knowledge)

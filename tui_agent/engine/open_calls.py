@@ -1,6 +1,6 @@
 """Cleanup of open calls, delegates and requests, which have no recorded end, after an interruption, a limit or a crash.
 
-Invariant: a call stays open only if it waits for approval, never started, and its recorded arguments are exactly those
+Invariant: a call stays open only if it waits for approval, never started, and was recorded with exactly the arguments
 that the model sent. The next run then asks about the call again. Every other open call gets a result, and every open
 delegate or request gets an end.
 """

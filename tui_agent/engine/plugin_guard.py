@@ -98,7 +98,7 @@ def guard_task() -> Iterator[None]:
 
 
 def is_guarded(loop: asyncio.AbstractEventLoop) -> bool:
-    """Return True if the event loop, which may belong to another thread, runs code inside a plugin guard."""
+    """Return True if the event loop, possibly of another thread, runs code inside a plugin guard."""
     return asyncio.current_task(loop) in _guarded_tasks
 
 

@@ -82,7 +82,7 @@ class PromptHooks:
         return denial_reason(parts.policy, parts.recorder.state, parts.env.root, path, real)
 
     def _mentionable_servers(self, message: UserMessageReceived | UserSteered) -> Collection[str]:
-        """Return the servers whose resources a message can mention.
+        """Return the servers with resources that a message can mention.
 
         Empty if the message's text is a prompt of a server.
         """

@@ -171,7 +171,7 @@ class Recorder:
 
     @property
     def branches(self) -> BranchesView:
-        """The moves of the head, and the events to which an undo and a redo would move."""
+        """The moves of the head, and the targets of an undo and a redo."""
         return self._branches.view()
 
     @property

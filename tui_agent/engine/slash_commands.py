@@ -1,4 +1,4 @@
-"""Slash commands that run in the engine: those of plugins, Markdown files and MCP servers."""
+"""Slash commands that run in the engine: commands of plugins, Markdown files and MCP servers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

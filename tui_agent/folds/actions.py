@@ -346,7 +346,7 @@ class ActionHistory:
 def list_history(records: Iterable[Record], first: int = 0, last: int | None = None) -> list[HistoryEntry]:
     """Return the entries of events `first` to `last` (both included).
 
-    The action of an observation may be before `first`.
+    The action of an observation can be before `first`.
     """
     fold = ActionHistory()
     for record in records:

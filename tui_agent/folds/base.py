@@ -29,7 +29,7 @@ class Projection(Protocol[ViewT]):
 
 
 def current_branch(records: Sequence[Record]) -> list[Record]:
-    """Return the records on the current branch in order: those reachable from the last record by `parent`.
+    """Return the records on the current branch in order. They are linked by `parent`, starting at the last record.
 
     Takes time linear in the number of records. If the session was never rewound, all records are returned. If a parent
     is missing (a damaged line, or a streamed piece that was not read), the branch continues with the nearest earlier

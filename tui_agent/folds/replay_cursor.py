@@ -28,7 +28,7 @@ def views_at(records: Sequence[Record], seq: int) -> Views:
 
 
 class ReplayCursor:
-    """All records of one log, and the views of a screen at any event of the log. Records may be appended."""
+    """All records of one log, and the views of a screen at any event of the log. Records can be appended."""
 
     def __init__(self, records: Sequence[Record] = (), *, interval: int = KEYFRAME_INTERVAL) -> None:
         self.records: list[Record] = list(records)
@@ -115,7 +115,7 @@ class ReplayCursor:
         """Return the views after this event. They are valid until the next call.
 
         A move forward usually folds more records into the same object. Then `pop_changed` and the transcript's `drain`
-        return the changes. If another object is returned, everything may have changed.
+        return the changes. If another object is returned, everything could have changed.
         """
         count = self.index_of(seq) + 1
         while self._built < count:

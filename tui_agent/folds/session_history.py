@@ -59,7 +59,7 @@ def seen_text(message: SimulationMessage, viewer: Viewer) -> str:
 
 
 def _own_answer(message: SimulationMessage, reasoning: str, action: str, response: str) -> str:
-    """Return a user's earlier answer in the format in which simulated users answer."""
+    """Return a user's earlier answer in the answer format of simulated users."""
     if action:
         response = f"```bash\n{action}\n```"
     elif "agent" in message.visible_to:

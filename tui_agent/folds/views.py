@@ -129,8 +129,8 @@ class Views:
         self.newest_restore: CheckpointRestored | None = None
         """The newest restore of files.
 
-        None if there was none. Its `restore_seq` is the event of the restore, and its `restore_target_seq` is the event
-        whose files were restored.
+        None if there was none. Its `restore_seq` is the event of the restore. The files as of the event
+        `restore_target_seq` were restored.
         """
         self.restore_seq = self.restore_target_seq = -1
         self._restore_target = -1

@@ -52,7 +52,7 @@ _EVENT = re.compile(r"[a-z]+(\.[a-z_]+)?|\*")
 
 
 class OwnedApi:
-    """`PluginApi` for one plugin, whose files are in `folder`."""
+    """`PluginApi` for one plugin with its files in `folder`."""
 
     def __init__(self, plugin: str, folder: Path | None, places: PluginPlaces = NO_PLACES) -> None:
         self.notes_folder = places.notes

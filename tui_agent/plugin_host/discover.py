@@ -49,7 +49,7 @@ class PluginPlaces:
     entry_points: bool = True
     only_bundled: bool = False
     notes: Path | None = None
-    """The folder of the notes on the project; None without a project (as in a check)."""
+    """The folder of the notes on the project. None if there is no project, for example in a check."""
     config: "Config | None" = None
     """The configuration with the settings of the plugins; None in a check."""
     keys: Mapping[str, str] = field(default_factory=dict)

@@ -128,10 +128,10 @@ class PluginHost:
         run_side_by_side([partial(self._register, plugin)], self._limit)
 
     def load(self) -> LoadedPlugins:
-        """Load all enabled plugins. A later call reloads only plugins whose files have changed.
+        """Load all enabled plugins. A later call reloads only plugins with changed files.
 
-        After a later call, `events` has only the changes: plugins that were reloaded, failed or are gone. If a
-        changed plugin fails, the version that was loaded before stays in use.
+        After a later call, `events` has only the changes: plugins that were reloaded, failed or are gone. If a changed
+        plugin fails, the version that was loaded before stays in use.
         """
         enabled = [plugin for plugin in self.list_plugins() if self.is_enabled(plugin)]
         new = self._try_changed(enabled)
@@ -220,7 +220,9 @@ class PluginHost:
         )
 
     def _try_changed(self, enabled: Sequence[FoundPlugin]) -> set[str]:
-        """Import the plugins that are new or whose files have changed since the last attempt. Return their locations."""
+        """Import new plugins, and plugins with files that changed since the last attempt. Return the plugins'
+        locations.
+        """
         names: set[str] = set()
         bundled: list[tuple[FoundPlugin, str]] = []
         external: list[tuple[FoundPlugin, str]] = []

@@ -17,7 +17,7 @@ from tui_agent.plugin_host.exit_guard import guard_code
 
 NAMESPACE = "tui_agent_plugins"
 MAX_FILES = 2000
-"""Maximum number of a plugin's files whose state is compared."""
+"""Maximum number of a plugin's files that are checked for changes."""
 
 
 def import_from(name: str, path: Path) -> ModuleType:

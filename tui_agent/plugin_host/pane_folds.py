@@ -109,7 +109,7 @@ class FoldCursor:
         self.seq = -1
         """The number of the last event that the fold has received; -1 if there is none."""
         self._failed: tuple[int, PluginError] | None = None
-        """Sequence number of the event at which the fold raised an error, and the error; None if it raised none."""
+        """Sequence number of the event that made the fold raise an error, and the error. None if there was no error."""
 
     def move_to(self, seq: int) -> None:
         """Apply the events up to `seq`, or return to an earlier state.

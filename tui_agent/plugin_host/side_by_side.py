@@ -23,7 +23,7 @@ ValueT = TypeVar("ValueT")
 
 
 class TimeLimitReached(BaseException):
-    """Raised in a function whose time is over. A `BaseException`, so that `except Exception` does not catch it."""
+    """Raised in a function at the end of its time. A `BaseException`, so that `except Exception` does not catch it."""
 
 
 @dataclass(slots=True)

@@ -166,7 +166,7 @@ class Checkpoints(Protocol):
         ...
 
     async def save_version(self, path: str, content: bytes | None) -> str:
-        """Store a copy of the newest checkpoint in which one file has this content. Return the copy's commit.
+        """Store a copy of the newest checkpoint with this content for one file. Return the copy's commit.
 
         If `content` is None, the copy does not contain the file. The copy does not become the newest checkpoint. A plan
         restores this content only if it names the path. Raises `CheckpointError` if `path` is a link.

@@ -70,7 +70,7 @@ class DelegateTask:
 class DelegateReport:
     """The result of a task that an agent gave to a delegate.
 
-    Tokens, cost and calls do not include those of other delegates that this delegate started.
+    Tokens, cost and calls do not include other delegates that this delegate started.
     """
 
     agent: AgentId

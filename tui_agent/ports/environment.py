@@ -122,7 +122,7 @@ class ExecResult:
     notes: tuple[str, ...] = ()
     """Sentences about parts of the output that differ from the real state because of the sandbox."""
     cut_offset: int = 0
-    """The offset in `output` at which bytes were dropped. 0 if none were dropped."""
+    """The offset in `output` where bytes were dropped. 0 if none were dropped."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -310,7 +310,7 @@ def workspace_sandbox(env: Environment) -> str:
 
 
 class PipedProcess(Protocol):
-    """A background program whose standard input, output and errors are pipes."""
+    """A background program with pipes for standard input, output and errors."""
 
     async def read_output(self) -> bytes:
         """Return the next bytes of standard output; empty at its end."""

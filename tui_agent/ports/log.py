@@ -14,7 +14,7 @@ class Follower(Protocol):
     """A cursor over a log. It returns the history first, and then new records as they are appended."""
 
     async def next_batch(self) -> Sequence[Record]:
-        """Wait for records, and return those since the last call in order of `seq`. Empty once the log is closed."""
+        """Wait for records. Return the records since the last call, in order of `seq`. Empty once the log is closed."""
         ...
 
     def close(self) -> None:

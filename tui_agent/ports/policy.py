@@ -28,7 +28,7 @@ class PolicyFacts:
     git_is_steered: bool = False
     """True if even a read-only git command can run programs or read files that it does not name.
 
-    The value covers the workspace and other folders in which the call runs git (see `ProgramFinder.git_is_steered`).
+    This includes the workspace and other folders where the call runs git. See `ProgramFinder.git_is_steered`.
     """
     sandboxed: bool = False
     """True if commands run in a sandbox.
@@ -70,8 +70,8 @@ class Decision:
       command line does not show everything that the command changes.
     - `repository_conflict`: the reason, as a sentence, why the command line would fail if the repository is read-only;
       empty if it would not fail.
-    - `private_temp_paths`: paths at which the command was assumed to find only files of sandboxed commands; it must not
-      see any other files.
+    - `private_temp_paths`: the policy assumed that the command finds only files of sandboxed commands at these paths;
+      it must not see any other files there.
     - `nobody_to_ask`: the call is denied only because there is no user to ask.
     - `can_try_in_sandbox`: the user is asked only because the policy cannot analyse the command, so the command can run
       as a trial in a sandbox.

@@ -22,7 +22,7 @@ ReadText: TypeAlias = Callable[[LongText], Awaitable[str]]
 
 
 class Session(Protocol):
-    """A session whose engine runs in this process (headless, tests) or in another process (the app).
+    """A session with an engine in this process (headless, tests) or in another process (the app).
 
     Both implementations pass the same contract test.
     """

@@ -27,7 +27,7 @@ Service: TypeAlias = Literal[
 
 
 class JsonArguments(BaseModel):
-    """The arguments of a tool whose JSON schema is given."""
+    """The arguments of a tool with a given JSON schema."""
 
     values: JsonMap
 

@@ -44,7 +44,7 @@ class SubmitPrompt(CommandBase):
 
 
 class Delegate(CommandBase):
-    """Start a turn in which the agent named `agent` works on the task in its own context."""
+    """Start a turn for the agent named `agent`. It works on the task in its own context."""
 
     kind: Literal["delegate"] = "delegate"
     agent: str

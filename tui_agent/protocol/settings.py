@@ -72,8 +72,8 @@ class ModelInfo(FrozenModel):
 class Budgets(FrozenModel):
     """Limits of a session, including its delegates. None means no limit.
 
-    A fork counts from the event at which it starts. `timeout_seconds` limits the time during which turns run. A reached
-    limit ends the running turn, and later ends each new turn at once.
+    A fork counts from its first event. `timeout_seconds` limits the time during which turns run. A reached limit ends
+    the running turn, and later ends each new turn at once.
     """
 
     max_parts: int | None = Field(None, gt=0)

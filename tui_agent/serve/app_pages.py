@@ -1,4 +1,4 @@
-"""Pages with an app: the page, its script and files, its WebSocket, and the address on which a server listens.
+"""Pages with an app: the page, its script and files, its WebSocket, and the listening address of a server.
 
 Invariant: a page loads nothing from other servers.
 """

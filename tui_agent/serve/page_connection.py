@@ -31,7 +31,7 @@ _DRAWING_ENDS: Final = (
     TimeoutError,
     ValueError,
 )
-"""Errors after which a page is closed: the app or the page has ended, the page does not read, or the app prints text."""
+"""Errors that close a page: the app or the page has ended, the page does not read, or the app prints text."""
 
 
 class PageConnection:

@@ -97,7 +97,7 @@ class Codex:
         return parts
 
     def _usage_since(self, total: JsonMap) -> Usage:
-        """Return the usage of the last turn: the thread's total usage minus that of the turns before."""
+        """Return the usage of the last turn: the thread's total usage minus the usage of earlier turns."""
         before = self.memory.get("usage")
         before = before if isinstance(before, dict) else {}
         self.memory = {**self.memory, "usage": total}

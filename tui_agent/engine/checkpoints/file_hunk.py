@@ -1,7 +1,7 @@
-"""Reverting of one hunk of a recorded change in the current content of the file.
+"""Reverting of one hunk of a recorded change to a file.
 
-Invariant: lines that differ from the record are never changed. A hunk that was stored inexactly (redacted, or with bytes
-that cannot be decoded) is never reverted.
+Invariant: lines that differ from the record are never changed. A hunk that was stored inexactly (redacted, or with
+bytes that cannot be decoded) is never reverted.
 """
 
 from tui_agent.errors import BlobNotFound, UsageError

@@ -48,9 +48,9 @@ async def find_remaining_changes(
 ) -> list[FileChanged]:
     """Return a change by the user for each file that differs from the file's newest record on the new branch.
 
-    `left` are the changes on the branch that was left, `present` those on the new branch, both since the last event
-    that the branches share. `kept` are files that the move did not restore. The store's newest checkpoint must have the
-    files as they are now.
+    `left` are the changes on the branch that was left, and `present` the changes on the new branch. Both begin after
+    the last event that the branches share. `kept` are files that the move did not restore. The store's newest
+    checkpoint must have the files as they are now.
     """
     changes = []
     for path in dict.fromkeys((*left.by_user, *(path for path in kept if path in left.first))):

@@ -81,7 +81,7 @@ def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
 def _folder_changes(
     plan: RestorePlan, restored: Sequence[str], kept: Sequence[str]
 ) -> tuple[FolderChange, ...]:
-    """Return each generated folder of a plan, with the numbers of restored and of kept files in it."""
+    """Return each generated folder of a plan, with its numbers of restored and kept files."""
     folders = {act.path: act.folder for act in plan.actions if act.folder}
     removed = _removed_paths(plan).intersection(restored)
     done, gone, left = (
@@ -105,7 +105,7 @@ def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str,
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The event to which an undo, a redo or a revert moves.
+    """The event that an undo, a redo or a revert moves to.
 
     `checkpoint` is the commit with the files at that event; empty if there is none.
     """
@@ -208,7 +208,7 @@ class Rewind:
     ) -> None:
         """Record that files were restored while the conversation stays the same.
 
-        The seq `from_seq` is the event to which a redo returns.
+        The seq `from_seq` is the event that a redo returns to.
         """
         recorder, generated = self._recorder, _generated_paths(plan)
         for file in restored.files:

@@ -36,15 +36,15 @@ class CompactionBreaker:
         self._agent = agent
         self._loops = LoopDetector()
         self._message_seq: int | None = None
-        """The seq of the user message at which loop detection started. None if it has not started."""
+        """Loop detection started at the user message with this seq. None if it has not started."""
         self._is_loaded = False
         self._requests = 0
         self._next_summary_at = 0
-        """Number of requests after which another summary is allowed."""
+        """Another summary is allowed after this many requests."""
         self.tokens_after_summary = 0
         """Number of tokens in the context directly after the newest summary."""
         self.warned_model = ""
-        """Name of the model for which the user was warned that little room is left. Empty if there was no warning."""
+        """Name of the model in the warning that little room is left. Empty if there was no warning."""
 
     @property
     def is_waiting(self) -> bool:
@@ -175,7 +175,7 @@ class LoopDetector:
 
 
 class _StretchCounter:
-    """Counts the consecutive stretches in which each key occurred. A key is a call, or a call with its result.
+    """Counts the consecutive stretches that contain each key. A key is a call, or a call with its result.
 
     A stretch with a key that never occurred before resets all counts.
     """

@@ -1,8 +1,8 @@
 """The repository map in the conversation, sent with the first message of a session and again after a compaction.
 
-Invariant: the map is recorded with the message for which it was rendered and keeps its position, so that the provider's
-cache stays valid. No request waits longer than `MAX_WAIT_S` for the map. If a request does not contain the map, its
-`context.packed` event states the reason. The map is then in the first request after it is ready.
+Invariant: the map is recorded with its message and keeps its position, so that the provider's cache stays valid. No
+request waits longer than `MAX_WAIT_S` for the map. If a request does not contain the map, its `context.packed` event
+states the reason. The map is then in the first request after it is ready.
 """
 
 from collections.abc import Callable, Sequence

@@ -54,7 +54,7 @@ MAX_REFUSALS = 5
 UNSENT = RequestId("")
 """Id of a request that is only measured and not sent."""
 MAX_COUNTED_INLINE = 20
-"""Maximum number of new messages whose tokens are counted on the event loop.
+"""Maximum number of new messages that are counted on the event loop.
 
 If there are more, a thread counts them.
 """
@@ -82,9 +82,9 @@ class ModelCaller:
     ) -> None:
         """Create a caller for the agent `agent`.
 
-        `used` are all call ids of the session so far; the callers of all agents share this set. `summarised_agent` is
-        the agent whose history this caller summarises. If it is None, this caller sends the requests of `agent` and
-        keeps the agent's history within the window.
+        `used` are all call ids of the session so far; the callers of all agents share this set. With
+        `summarised_agent`, the caller summarises the history of that agent. Otherwise it sends the requests of `agent`
+        and keeps the agent's history within the window.
         """
         self._parts = parts
         self._ticker = ticker

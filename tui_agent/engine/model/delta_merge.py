@@ -53,7 +53,7 @@ class DeltaMerger(Generic[KeyT]):
             self.flush()
 
     def flush(self) -> None:
-        """Emit the buffered text up to the last position at which it can be split safely."""
+        """Emit the buffered text up to the last position for a safe split."""
         if self._size:
             text = "".join(self._pieces)
             end = safe_end(text)

@@ -1,4 +1,4 @@
-"""Access checks: the tools that an agent may call, and the files and hosts that other operations may use.
+"""Access checks: the tools that an agent can call, and the files and hosts that other operations can use.
 
 Invariant: if the policy denies reading a file, a search, a mention or an instruction file does not show it either.
 """
@@ -14,7 +14,7 @@ RULE_TOOL = "read_file"
 
 
 def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
-    """Return the tools that an agent may call; None means all offered tools."""
+    """Return the tools that an agent can call; None means all offered tools."""
     state = parts.recorder.state
     delegate = next((delegate for delegate in state.delegates if delegate.agent == agent), None)
     limits = [delegate.tools if delegate is not None else None, state.allowed_tools]

@@ -65,7 +65,7 @@ ASK_IMPOSSIBLE = f"the policy asks, and {NOBODY_TO_ASK}"
 
 
 class Gate:
-    """Decides which tool calls may run, one call at a time."""
+    """Decides which tool calls can run, one call at a time."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class Gate:
             preview, rejected = present, {}  # the call would no longer do what the user saw, so ask again
 
     async def decide_after_trial(self, checked: CheckedCall, tried: ExecResult) -> SandboxGrant | str:
-        """Decide about a call whose trial failed. Return the call's permissions, or the reason for a denial."""
+        """Decide about a call after a failed trial. Return the call's permissions, or the reason for a denial."""
         verdict = await self.decide(checked, tried=tried)
         return verdict.sandbox_grant if verdict.allowed else verdict.for_model
 
@@ -156,7 +156,7 @@ class Gate:
         return Verdict(True, sandbox_grant=granted)
 
     async def decide_rerun(self, checked: CheckedCall, refused: ExecResult) -> Rerun:
-        """Decide if a call may run again after the sandbox refused something, and record the decision.
+        """Decide if a call that the sandbox blocked can run again, and record the decision.
 
         If the call needs hidden files, it runs again with these files visible. Otherwise it runs again outside the
         sandbox. Only the user can allow this, under every policy.

@@ -31,7 +31,7 @@ _MARGIN = 256
 
 @dataclass(frozen=True, slots=True)
 class RecordableResult:
-    """A tool's result in the form in which it is recorded: shortened content, full output and artifact."""
+    """A tool's result as recorded: shortened content, full output and artifact."""
 
     content: tuple[Content, ...]
     full_output: LongText | None = None

@@ -1,8 +1,8 @@
 """Execution of calls that passed the gate: records start and end, limits the time, merges output.
 
 Invariant: `tool.started` is stored before the tool runs, and synced if the call can change something. An exception in
-the tool becomes the call's result and does not end the turn. Cancellation, and a store that cannot write, do end the
-turn.
+the tool becomes the call's result and does not end the turn. A cancellation ends the turn, and so does a store that
+cannot write.
 """
 
 import contextlib
@@ -73,7 +73,7 @@ class CallRunner:
         self._scopes: dict[CallId, anyio.CancelScope] = {}
         self._written_paths: dict[CallId, set[str]] = {}
         self._reported_calls: set[CallId] = set()
-        """Calls for which an error of the store was already reported."""
+        """Calls with an error of the store that was already reported."""
         self.live_outputs = LiveOutputs()
         """Maps the id of each call without a result to the output so far.
 
@@ -299,7 +299,7 @@ async def _call_middleware(middleware: Middleware, call_next: ToolNext, call: To
 
 
 def paths_in_workspace(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
-    """Return those paths that are in the workspace, relative to it and with links resolved.
+    """Return the paths in the workspace, relative to the workspace and with links resolved.
 
     `judged` maps paths to their targets at the time of the decision; the tool opens these targets.
     """

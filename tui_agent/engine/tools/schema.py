@@ -1,7 +1,7 @@
 """Conversion of a tool's arguments (pydantic) to a JSON schema for validation, and to a shorter one for the model.
 
 Invariant: schemas have no `$ref` and no titles, and `additionalProperties` is false in every object with named fields.
-The schema for the model has no key that is in `_NOT_SENT`, and no argument whose schema has the key `unsent`.
+The schema for the model has no keys in `_NOT_SENT`, and no arguments with the key `unsent` in their schema.
 """
 
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ def json_schema(args: type[BaseModel]) -> JsonMap:
 def sent_schema(schema: JsonMap) -> JsonMap:
     """Return a schema without the keys in `_NOT_SENT` and without arguments that are marked as `unsent`.
 
-    An argument whose name equals such a key stays.
+    An argument with the name of such a key stays.
     """
     short: JsonMap = {}
     for key, value in schema.items():

@@ -97,7 +97,7 @@ def _disambiguate(left: Side, right: Side) -> tuple[Side, Side]:
 
 
 def _without_pieces(records: Iterable[Record]) -> list[Record]:
-    """Return the records without streamed pieces. A log may drop the pieces once the complete event exists."""
+    """Return the records without streamed pieces. A log can drop the pieces when the complete event exists."""
     return [record for record in records if not _is_piece(record)]
 
 
@@ -162,7 +162,7 @@ def _differing_files(
 
 
 def _differing_folders(left: Mapping[str, int], right: Mapping[str, int]) -> Iterable[FileDifference]:
-    """Yield the generated folders in which each branch changed a different number of files."""
+    """Yield the generated folders where the branches changed different numbers of files."""
     for path in dict.fromkeys((*left, *right)):
         if left.get(path) != right.get(path):
             first, second = (

@@ -74,7 +74,7 @@ class Beat:
 
 
 def working_ms(events: Sequence[Envelope], start: float | None, running: bool) -> float:
-    """Return the milliseconds for which the agent worked during these events.
+    """Return the working time of the agent during these events, in milliseconds.
 
     If the agent was already `running` at time `start`, the time from `start` is included.
     """

@@ -146,7 +146,7 @@ class TurnNumbers:
                 return False
 
     def turn_of(self, seq: int) -> int:
-        """Return the number of the turn to which an event belongs; 1 if no turn has started."""
+        """Return the number of the event's turn. Return 1 if no turn has started."""
         return self._turns[bisect_right(self._first_seqs, seq) - 1]
 
 

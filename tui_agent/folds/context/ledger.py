@@ -150,7 +150,7 @@ A cache stores whole blocks of this size.
 class Ledger:
     """Builds the ledger of the context from the events of the main agent.
 
-    It uses the manifests of requests, and the events from which messages are made.
+    It uses the manifests of requests, and the events that add messages.
     """
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ from tui_agent.protocol.settings import ModelInfo
 
 MeterLevel: TypeAlias = Literal["below", "near", "over", "compaction"]
 SectionState: TypeAlias = Literal["whole", "reduced", "dropped"]
-"""State in which a section was sent: complete, shortened, or without some of its parts."""
+"""State of a section as sent: complete, shortened, or without some of its parts."""
 
 WARN_FRACTION, WARN_OFF_FRACTION = 0.32, 0.28
 SOFT_FRACTION, CRITICAL_FRACTION, COMPACT_FRACTION = 0.40, 0.80, 0.85
@@ -68,8 +68,8 @@ class ContextMeterView:
 
     `used` and `sections` include the newest answer. `window` is 0 before there is a model. `assumed` is True if the
     model's own window is unknown. `estimated` is True until the provider's own figure arrives. `next_cost_usd` is the
-    expected cost of the next turn's first request. `cache_breaks` counts the requests with a changed beginning, for
-    which the provider's cache was useless. `cache_break` names the sections that changed in the newest of these
+    expected cost of the next turn's first request. `cache_breaks` counts the requests with a changed beginning; the
+    provider's cache was useless for them. `cache_break` names the sections that changed in the newest of these
     requests.
     """
 
@@ -86,7 +86,7 @@ class ContextMeterView:
     window_inferred: bool = False
     """True if `window` was inferred from a provider's refusal."""
     compaction_fraction: float = COMPACT_FRACTION
-    """Fraction of the window at which old turns are summarised. 0 if turns are never summarised automatically."""
+    """Old turns are summarised when this fraction of the window is full. 0 means never."""
     input_budget: int | None = None
     """Number of tokens that were available to the newest request. None if the number is unknown."""
 
@@ -212,7 +212,7 @@ class ContextMeter:
         return self._state
 
     def set_compaction_share(self, share: float) -> None:
-        """Set the fraction of the window from which old turns are summarised (0: never automatically)."""
+        """Set `compaction_fraction`. 0 turns automatic summaries off."""
         if share != self._share:
             self._share, self._view = share, None
 

@@ -122,7 +122,7 @@ class History:
         return True
 
     def restore(self, seqs: Collection[int], compaction: int | None, seq: int) -> None:
-        """Restore the messages of the events `seqs` or, if `compaction` is given, all messages that this compaction
+        """Restore the messages of the events `seqs`. With `compaction`, restore all messages that this compaction
         removed.
         """
         if compaction is not None:

@@ -51,7 +51,7 @@ class InferredWindow:
 
     @property
     def last_resort(self) -> int:
-        """Maximum tokens of a request whose user messages do not fit in `tokens`.
+        """Maximum tokens of a request with user messages that do not fit in `tokens`.
 
         It is slightly more than the largest accepted request.
         """

@@ -55,7 +55,7 @@ TAKES = (
 
 
 class AgentsTree:
-    """Builds the tree of agents with their states, calls and costs. Agents are in the order in which they started."""
+    """Builds the tree of agents with their states, calls and costs. Agents are in the order of their start."""
 
     def __init__(self) -> None:
         self._agents: dict[AgentId, AgentNode] = {}

@@ -151,7 +151,7 @@ class Branch:
 
     @property
     def last(self) -> int:
-        """The seq of the branch's last record, after which the branch can continue."""
+        """The seq of the branch's last record. The branch can continue after this record."""
         return self.own[-1].last
 
     @property
@@ -162,7 +162,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class TreeView:
-    """The branches of a log in the order in which they started. The first is the main branch."""
+    """The branches of a log in the order of their start. The first is the main branch."""
 
     branches: tuple[Branch, ...] = ()
 
@@ -308,7 +308,7 @@ def _apply_to_branch(branch: _OpenBranch, ev: Envelope, lines: LineCounter) -> N
 def branch_tree(
     records: Iterable[Record], after: int = -1, text: Callable[[str], bytes | None] = lambda _: None
 ) -> TreeView:
-    """Return the branches of a log. Streamed pieces may be missing from the records."""
+    """Return the branches of a log. Streamed pieces can be missing from the records."""
     fold = Tree(after, text)
     for record in records:
         fold.apply(record)

@@ -53,7 +53,7 @@ class FilesChangedView:
     """The changed files in order of first change. Files that have their original content again are left out.
 
     `added` and `removed` are the sums over `files`. `turn_files` are the paths that the newest turn changed. `last_seq`
-    is the event of the newest change to any file. `folders` are generated folders, whose files are only counted.
+    is the event of the newest change to any file. `folders` are generated folders with the number of their files.
     `unlisted_count` counts other changed files that the log does not list. `reverted` are single hunks that the user
     reverted after the session's newest change of the file.
     """

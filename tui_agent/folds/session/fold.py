@@ -62,7 +62,7 @@ class SessionState:
 
     def __init__(self, draft: Draft | None = None) -> None:
         self.draft = draft or Draft()
-        """The complete state, from which a snapshot is made. Later events change this object."""
+        """The complete state, used for snapshots. Later events change this object."""
         self._view: SessionStateView | None = None
 
     def apply(self, ev: Envelope) -> bool:

@@ -1,6 +1,6 @@
 """The changed files of generated folders, such as `.venv/`, summed over several checkpoints.
 
-Invariant: a folder's sum is at most its number of files, because the same files may change several times.
+Invariant: a folder's sum is at most its number of files, because the same files can change several times.
 """
 
 from collections.abc import Iterable, Sequence

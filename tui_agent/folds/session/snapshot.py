@@ -27,7 +27,7 @@ MAX_MESSAGES: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOutline:
-    """The states of the folds with which a screen starts. Their size does not grow with the conversation."""
+    """The states of the folds that a screen needs at its start. Their size does not grow with the conversation."""
 
     state: Draft
     meter: MeterState

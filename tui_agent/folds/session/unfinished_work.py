@@ -16,7 +16,7 @@ SUMMARIES: Final[dict[ToolStatus, str]] = {"interrupted": "stopped", "lost": "lo
 
 
 def unfinished_status(call: OpenCall, *, crashed: bool) -> ToolStatus:
-    """Return `lost` for a call whose effects are unknown because the engine crashed. Otherwise return `interrupted`."""
+    """Return `lost` for a call with unknown effects because the engine crashed. Otherwise return `interrupted`."""
     return "lost" if crashed and call.started and not call.waits_for_delegate else "interrupted"
 
 

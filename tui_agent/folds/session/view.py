@@ -31,7 +31,7 @@ from tui_agent.protocol.parts import Content, ImageContent, add_cost
 from tui_agent.protocol.settings import AgentState, BudgetUse, SessionSettings
 
 COMPACTING_REASON = "summarising"
-"""The reason shown for an agent whose history is being compacted."""
+"""The reason shown for an agent while its history is compacted."""
 RESTORING_REASON = "restoring"
 """The reason shown for an agent while compacted messages are restored."""
 SERVERS_REASON = "waiting for MCP servers"
@@ -51,7 +51,7 @@ def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> st
     """Return a short digest of a call and its result.
 
     Two calls have the same digest if they have the same name, arguments and result. Only the first part of the content
-    counts, because notes may follow it. A blob is represented by its SHA-256.
+    counts, because notes can follow it. A blob is represented by its SHA-256.
     """
     values = [name, arguments, [_content_digest(part) for part in content[:1]]]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
@@ -134,7 +134,7 @@ class SessionStateView:
     client: str = ""
     """The kind of client that controls the newest run."""
     allowed_tools: tuple[str, ...] | None = None
-    """The only tools that agents may call; None means all tools."""
+    """The only tools that agents can call. None means all tools."""
     without: tuple[str, ...] = ()
     """Tools and features that are turned off in the session, such as `tool:grep`."""
     settings: SessionSettings | None = None
@@ -195,7 +195,7 @@ class SessionStateView:
     todo: tuple[TodoItem, ...] = ()
     queue: tuple[UserQueued, ...] = ()
     pending_prompt: UserMessageReceived | None = None
-    """A recorded message whose turn has not started, e.g. because of a crash. None if there is no such message."""
+    """A recorded message that has not started a turn yet, e.g. because of a crash. None if there is no such message."""
     pending_steers: int = 0
     """Number of steering messages that no request has sent yet."""
     open_calls: tuple[OpenCall, ...] = ()
@@ -254,7 +254,7 @@ class SessionStateView:
     """
     no_sandbox_reason: str = ""
     exposed_variables: tuple[str, ...] = ()
-    """Names of the environment variables that contain secrets and that commands may read."""
+    """Names of the environment variables that contain secrets and that commands can read."""
     fork_changes: ForkChange | None = None
     """The changes of a fork that are not applied yet. None after a turn has started."""
     agent_instructions: AgentInstructions = field(default_factory=AgentInstructions)

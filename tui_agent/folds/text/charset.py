@@ -42,7 +42,7 @@ class DecodedText:
 
     @property
     def display_text(self) -> str:
-        """The text for the screen and the model, in which bytes that cannot be decoded are shown as `\ufffd`."""
+        """The text for the screen and the model. Bytes that cannot be decoded are shown as `�`."""
         if self.errors == "strict":
             return self.text
         return self.text.encode(self.codec, self.errors).decode(self.codec, "replace")

@@ -99,7 +99,7 @@ def skipped_lines_notice(count: int) -> str:
 
 
 def unknown_events_notice(count: int, *, other_version: bool = False) -> str:
-    """Return a phrase about `count` events of a log whose kind or version is unknown."""
+    """Return a phrase about `count` events of an unknown kind or version in a log."""
     what = "a log version" if other_version else "a kind"
     return f"{format_count(count, 'event')} of {what} that this version of tui-agent does not know"
 
@@ -192,7 +192,7 @@ def describe_saved_rule(decided: PermissionDecided) -> str:
 def always_label(request: PermissionRequested, *, everywhere: bool = False) -> str:
     """Return the label of the answer that saves a rule, e.g. `Always, this project`.
 
-    The label says where the rule applies, or in which file it is saved.
+    The label says where the rule applies, or which file it is saved in.
     """
     choice = request.choice_for("always")
     if choice is not None and choice.rule.startswith(OPENS_FILES):

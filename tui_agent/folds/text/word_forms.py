@@ -75,7 +75,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _normalize(piece: str) -> str:
-    """Return the form in which a run of letters is compared. Empty for stop words and single letters."""
+    """Return the normal form of a run of letters, for comparison. Empty for stop words and single letters."""
     if len(piece) > 2 and piece[-1] == "s" and piece[:-1].isupper():
         piece = piece[:-1]
     lowered = piece.lower()
@@ -90,7 +90,7 @@ def _is_generated(run: str) -> bool:
 
 
 def split_identifier(word: str) -> tuple[str, ...]:
-    """Return the pieces of an identifier or word, in the form in which they are compared."""
+    """Return the pieces of an identifier or word, in their normal form for comparison."""
     if len(word) > MAX_WORD_CHARS:
         return ()
     if word.isascii() and (word.isalpha() or word.replace("_", "a").isalpha()):
@@ -128,13 +128,13 @@ def find_words(text: str) -> list[str]:
 
 
 def split_text(text: str) -> list[str]:
-    """Return the pieces of all words of a short text in order, in the form in which they are compared."""
+    """Return the pieces of all words of a short text in order, in their normal form for comparison."""
     return [piece for word in find_words(text) for piece in split_identifier(word)]
 
 
 @lru_cache(maxsize=16_384)
 def split_name(name: str) -> frozenset[str]:
-    """Return the pieces of a symbol's name, in the form in which they are compared."""
+    """Return the pieces of a symbol's name, in their normal form for comparison."""
     return frozenset(split_text(name))
 
 

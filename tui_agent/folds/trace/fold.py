@@ -118,14 +118,14 @@ class Trace:
         return node
 
     def parent_for(self, agent: AgentId) -> Node | None:
-        """Return the span in which the next span of this agent starts. Return None if nothing is running."""
+        """Return the parent of this agent's next span. Return None if nothing is running."""
         if agent in self.subtasks:
             return self.subtasks[agent]
         return self.iterations.get(agent) or self.iterations.get(MAIN_AGENT) or self.turn
 
 
 CHARS_PER_TOKEN = 4.0
-"""Assumed number of characters per token in text whose tokens were not counted."""
+"""Assumed number of characters per token, for text that no tokenizer has counted."""
 
 _HANDLERS: Handlers[Trace] = Handlers()
 

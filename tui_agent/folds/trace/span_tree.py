@@ -1,4 +1,4 @@
-"""The tree of spans, to which events add spans.
+"""The tree of spans. Events add spans to the tree.
 
 Invariant: a node comes after its parent. A change of a total is added to all ancestors at once, so that a view needs no
 summing.
@@ -62,7 +62,7 @@ GROUPS: frozenset[SpanKind] = frozenset(("turn", "iteration"))
 
 
 class SpanTree:
-    """All spans of a trace, in the order in which they started."""
+    """All spans of a trace, in the order of their start."""
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._nodes: dict[int, Node] = {}

@@ -56,7 +56,7 @@ class Timeline:
         return max(0, bisect_right(self.clock, seconds) - 1)
 
     def next_stop(self, place: int, unit: Literal["event", "part", "turn", "marker"], forward: bool) -> int:
-        """Return the index of the next or previous record at which a unit (event, part, turn or marker) starts.
+        """Return the index of the next or previous record that starts a unit: an event, part, turn or marker.
 
         If there is none, return the last or first index.
         """

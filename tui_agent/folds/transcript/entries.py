@@ -99,7 +99,7 @@ class ReasoningEntry(EntryBase):
 class Subtask:
     """The delegate that works for a call, with the delegate's counts: iterations started, tool calls, tokens.
 
-    `waited_ms` is the time for which the call waited before it started.
+    `waited_ms` is the waiting time of the call before its start.
     """
 
     agent: AgentId

@@ -432,7 +432,7 @@ def _on_hook_ran(draft: Draft, ev: Envelope, payload: HookRan) -> None:
 def _describe_result(payload: HookRan, suffix: str) -> tuple[str, NoticeLevel]:
     """Return the headline and the level of the notice about a hook. The headline is empty if no notice is shown.
 
-    `suffix` is a space and the name of the call for which the hook ran.
+    `suffix` is a space and the name of the hook's call.
     """
     reason = f": {payload.reason}" if payload.reason else ""
     if payload.fault == HOOK_STOPPED:

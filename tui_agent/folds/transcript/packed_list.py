@@ -1,4 +1,4 @@
-"""A list whose older items are compressed, so that a fold of a very long log stays small.
+"""A list with compressed older items, so that a fold of a very long log stays small.
 
 Invariant: reading an index returns an item equal to the last item stored at that index. The newest `keep` items are
 never packed, so a shorter list has no packed items.
@@ -19,7 +19,9 @@ _MAX_OPEN_CHUNKS: Final = 8
 
 
 class PackedList(Sequence[T]):
-    """A sequence whose items can be appended, read, and replaced by index. A subclass defines how items are packed."""
+    """A sequence of items that can be appended, read, and replaced by index. A subclass defines how items are
+    packed.
+    """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
         self._keep = keep
@@ -47,7 +49,7 @@ class PackedList(Sequence[T]):
 
     @property
     def pack_threshold(self) -> int:
-        """The number of unpacked items at which packing starts."""
+        """The number of unpacked items that starts packing."""
         return self._keep + self._chunk_size
 
     @property

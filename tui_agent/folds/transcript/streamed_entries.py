@@ -1,4 +1,4 @@
-"""A list of transcript entries to whose texts streamed pieces can be appended.
+"""A list of transcript entries. Streamed pieces can be appended to the texts of entries.
 
 Invariant: adding a piece of text takes constant time. An entry's text is joined only when it is read.
 """

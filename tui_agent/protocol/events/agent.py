@@ -39,7 +39,7 @@ class AgentStateChanged(Payload):
 class AgentFinished(Payload):
     """A delegate ended.
 
-    Tokens, cost and calls do not include those of other delegates that this delegate started.
+    Tokens, cost and calls do not include other delegates that this delegate started.
     """
 
     kind: Literal["agent.finished"] = "agent.finished"

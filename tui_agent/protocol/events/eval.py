@@ -9,7 +9,7 @@ class TestFinished(Payload):
     """A test run ended: `command` ran in `folder` of the workspace.
 
     A count is -1 if the output does not state it. If an evaluation ran the tests on a checkpoint, `part` is the message
-    part after which the checkpoint was taken. `exit_code` is None if the command gave no result.
+    part before the checkpoint. `exit_code` is None if the command gave no result.
     """
 
     __test__ = False  # the name looks like a test class to pytest
@@ -52,10 +52,10 @@ class EvalCaseStarted(Payload):
 class EvalScored(Payload):
     """The result of an evaluation case.
 
-    `agent` is True if the agent ended its work by itself, and `patch` if files differ from their state before. `tests`
-    and `verifier` are null if the case has none, or if they could not run. `failure` is the category of the failure:
-    model, policy, tool, environment, engine, budget or verifier; empty on success. `instability` is True if the model's
-    provider failed for a while, so that the result says nothing about the agent.
+    `agent` is True if the agent ended its work by itself. `patch` is True if files differ from their earlier state.
+    `tests` and `verifier` are null if the case has none, or if they could not run. `failure` is the category of the
+    failure: model, policy, tool, environment, engine, budget or verifier; empty on success. `instability` is True if
+    the model's provider failed for a while, so that the result says nothing about the agent.
     """
 
     kind: Literal["eval.scored"] = "eval.scored"

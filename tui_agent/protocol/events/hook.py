@@ -22,7 +22,7 @@ HookSource: TypeAlias = Literal["user", "project", "plugin"]
 REFUSED_MESSAGE: Final = "A hook refused this message"
 """Beginning of the recorded reason if a hook refused a message."""
 HOOK_STOPPED: Final = "The hook was stopped because its event was cancelled."
-"""Fault of a hook that was stopped early: the call, prompt or turn that it was asked about had ended."""
+"""Fault of a hook that was stopped early, because its call, prompt or turn had ended."""
 
 
 class HookRan(Payload):

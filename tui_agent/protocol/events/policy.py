@@ -113,8 +113,7 @@ class PermissionDecided(Payload):
     """A tool call was allowed or denied. This event is stored before the call starts.
 
     `rule` applies in this session and its forks if `reach` is `session` or if the rule begins with `OPENS_FILES`. Any
-    other rule is saved in policy.toml with the workspace to which it applies. `message` is the user's note to the
-    model.
+    other rule is saved in policy.toml with its workspace. `message` is the user's note to the model.
     """
 
     kind: Literal["permission.decided"] = "permission.decided"

@@ -40,10 +40,10 @@ class SessionTitled(Payload):
 class ForkChange(FrozenModel):
     """The changes that a fork makes to its parent's state. Empty or null fields change nothing.
 
-    `workspace` is the folder in which the fork works. `model` (a name that `SetModel` accepts), `reasoning_effort` and
-    `context_mode` are set when the fork is first opened (`settings.changed`). Then the unfinished call `call_id` gets
-    `result` as its result (`tool.finished`). `message` is the text that `ContinueTurn` submits. The fork starts before
-    the message that this text replaces.
+    `workspace` is the fork's folder. `model` (a name that `SetModel` accepts), `reasoning_effort` and `context_mode`
+    are set when the fork is first opened (`settings.changed`). Then the unfinished call `call_id` gets `result` as its
+    result (`tool.finished`). `message` is the text that `ContinueTurn` submits. The fork starts before the message that
+    this text replaces.
     """
 
     workspace: str = ""
