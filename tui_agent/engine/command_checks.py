@@ -46,7 +46,7 @@ _LATER: dict[type[Command], str] = {
     commands.Undo: _UNDO,
     commands.WriteGuide: "You can write AGENTS.md when it has ended.",
 }
-"""Maps a command that must wait until nothing runs to the text that refuses the command."""
+"""The commands that must wait until nothing runs. The value is the text that refuses the command."""
 
 
 _CHANGE_NEXT_REQUEST = (commands.SetModel, commands.SetEffort, commands.SetAgent, commands.SetContextMode)

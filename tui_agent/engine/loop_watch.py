@@ -67,7 +67,7 @@ class _LoopWatch:
         self._reason: EventLoopBlocked | None = None
         """The error that the next signal raises; None if the next signal is the user's."""
         self.requests: SimpleQueue[str] = SimpleQueue()  # its `put` is safe in a signal handler
-        """`stop` if the user stopped the turn, and `end` at the end of the watch."""
+        """Requests to the watching thread: `stop` after the user stopped the turn, `end` at the end of the watch."""
 
     def run(self) -> None:
         """Interrupt the main thread if the loop answers none of `CHECKS` checks. An idle loop is never woken."""

@@ -1,7 +1,7 @@
 """Cleanup of open calls, delegates and requests, which have no recorded end, after an interruption, a limit or a crash.
 
-Invariant: a call stays open only if it waits for approval, never started, and was recorded with exactly the arguments
-that the model sent. The next run then asks about the call again. Every other open call gets a result, and every open
+Invariant: a call stays open only if it waits for approval and never started. Its recorded arguments must be exactly as
+the model sent them. The next run then asks about the call again. Every other open call gets a result, and every open
 delegate or request gets an end.
 """
 

@@ -1,9 +1,9 @@
 """All folds of a session that a screen shows, applied together.
 
 Invariant: each event is applied to each fold exactly once, in order. `pop_changed` returns the names of the views that
-changed since its last call. An unknown event only adds a notice to the transcript. If a fold raises an error at an
-event, the error is recorded in `faults`, the fold skips the event, and all folds continue. A copy shares only immutable
-values with the original.
+changed since its last call. An unknown event only adds a notice to the transcript. If a fold raises an error, the error
+is recorded in `faults`. The fold skips the event, and all folds continue. A copy shares only immutable values with the
+original.
 """
 
 import traceback

@@ -1,7 +1,7 @@
 """Marks of plugins that are being loaded. After a crash, the next start sees which plugin ended the program.
 
 Invariant: a mark exists only while its plugin is being loaded, or if the process died during the load. Plugins load at
-the same time, so a mark only makes a plugin suspect: a trial in a child process decides whether it is left out.
+the same time, so a mark only makes a plugin suspect. A trial in a child process decides if the plugin is left out.
 """
 
 import json

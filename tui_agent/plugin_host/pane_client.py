@@ -1,7 +1,7 @@
 """Client of the child process that draws the panes of plugins.
 
-Invariant: a request ends with an answer, whatever the plugin does: a child that is silent for too long is killed,
-with all that it has started.
+Invariant: a request ends with an answer, whatever the plugin does. A child that is silent for too long is killed, with
+all processes that it has started.
 """
 
 import os

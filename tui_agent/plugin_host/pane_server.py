@@ -1,7 +1,7 @@
 """The child process of the panes: `python -m tui_agent.plugin_host.pane_server`.
 
-Invariant: the process ends when the app is gone. It also ends, with a traceback on its output, when a plugin does not
-return within the limits, even if the plugin runs C code. What plugins print goes to standard error.
+Invariant: the process ends when the app is gone. If a plugin does not return within the limits, the process ends with a
+traceback on its output. This works even if the plugin runs C code. What plugins print goes to standard error.
 """
 
 import faulthandler

@@ -13,7 +13,7 @@ from tui_agent.protocol.commands import Command
 from tui_agent.protocol.envelope import Record
 
 STOP_SIGNAL = signal.SIGURG
-"""Signal that asks an engine's process to interrupt a plugin's code that blocks its event loop.
+"""Signal that makes an engine's process interrupt plugin code that blocks the event loop.
 
 The default is to ignore the signal, so that a late signal does no harm.
 """

@@ -64,7 +64,7 @@ MAX_ERROR_BYTES = 20_000
 _VERBS = {"command_execution": "run", "bash": "run", "run_command": "run", "file_change": "edit"}
 """Maps the name of a call to the short verb in the call's row.
 
-Contains names that are long or hard to understand.
+Only names that are long or hard to understand are included.
 """
 _TARGETS = ("command", "filePath", "path", "pattern", "query", "url", "tool")
 """Names of arguments that can describe the target of a call. The best one is first."""

@@ -63,7 +63,7 @@ async def attribute_changes(
     missed: UncheckpointedChanges,
     recorded: Mapping[str, UncheckpointedChange],
 ) -> tuple[WorkspaceChanges, Author, CallId | None]:
-    """Return the changes, their author, and the id of the call that made all of them (None if there is no such call).
+    """Return the changes, their author, and a call id. The id is None if no single call made all of the changes.
 
     The returned `contested_paths` are the paths that the user possibly changed too. `recorded` are the changes in the
     log, by path. Raises `CheckpointError` if the store cannot be read.

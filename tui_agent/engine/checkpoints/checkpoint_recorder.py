@@ -40,7 +40,7 @@ FINAL_MAINTENANCE_S = 10.0
 The next run of the session continues the maintenance.
 """
 RETRY_FACTOR = 10.0
-"""Length of the pause after a failed use of the checkpoint store, as a multiple of the duration of this use."""
+"""After a failed use of the checkpoint store, the pause is this many times as long as the use."""
 
 
 IDLE_DELAY_S = 2.0

@@ -137,9 +137,9 @@ def _read_compactions(
 
 
 MAX_SAME_RESULTS: Final = 3
-"""Number of consecutive stretches with the same calls and results that make a loop. See `LoopDetector`."""
+"""This many consecutive stretches with the same calls and results are a loop. See `LoopDetector`."""
 MAX_SAME_CALLS: Final = 8
-"""Number of consecutive stretches with the same calls, but different results, that make a loop.
+"""This many consecutive stretches with the same calls, but different results, are a loop.
 
 The results differ if the calls poll a job, for example.
 """

@@ -48,7 +48,7 @@ from tui_agent.protocol.settings import AgentState, SessionSettings
 DEFAULT_MAX_OUTPUT = 8192
 """Maximum tokens of an answer if neither the model's limit nor its window is known."""
 ANSWER_SHARE = 4
-"""Divisor of the window that gives the maximum tokens of an answer. Used if the model's own limit is unknown."""
+"""If a model's own limit is unknown, the maximum tokens of an answer are the window divided by this number."""
 MAX_REFUSALS = 5
 """Maximum number of attempts to shorten a request after the provider refused it as too long."""
 UNSENT = RequestId("")
@@ -59,7 +59,7 @@ MAX_COUNTED_INLINE = 20
 If there are more, a thread counts them.
 """
 EXACT_COUNT_TOKENS, EXACT_COUNT_SHARE = 16_000, 4
-"""A request is counted with a tokenizer from this number of tokens, or from this part (1/n) of a smaller window.
+"""A request is counted with a tokenizer if it has this many tokens, or fills this part (1/n) of the window.
 
 The tokens of smaller requests are estimated from characters. An estimate is enough far below the limit, and loading the
 tokenizer takes as long as twenty tool calls.

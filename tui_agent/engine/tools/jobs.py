@@ -26,13 +26,13 @@ from tui_agent.protocol.events.job import JobEnd, JobFinished, JobProgress, JobS
 MAX_JOBS = 8
 """Maximum number of background jobs at the same time."""
 MAX_ENDED_JOBS = 24
-"""Maximum number of ended jobs with output that can still be read."""
+"""Maximum number of ended jobs that keep their output for reading."""
 MAX_KEPT_BYTES = 1_000_000
 """Maximum size of a job's newest output in memory and in `job.finished`, in bytes."""
 FIRST_OUTPUT_WAIT_S = 1.0
 """Maximum time that `start` waits for the first output of a new job or for its end, in seconds."""
 TAIL_BYTES = 24_000
-"""Size of the end of an output that is searched for refusals of the sandbox, in bytes."""
+"""Refusals of the sandbox are searched in this many bytes at the end of an output."""
 MAX_WAIT_S = 60.0
 """Maximum time that `read` waits for new output, in seconds."""
 STOP_TIMEOUT_S = 6.0

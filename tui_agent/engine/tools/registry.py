@@ -105,8 +105,7 @@ class ToolRegistry:
     ) -> tuple[ToolSchema, ...]:
         """Return the schemas of the usable tools, or of the usable tools in `names`, in the order of registration.
 
-        A tool is usable if none of the services that it needs is in `missing`, and if it is not reserved for another
-        policy than `policy`.
+        A tool is not usable if it needs a service in `missing`, or if it is reserved for another policy than `policy`.
         """
         chosen = None if names is None else frozenset(names)
         return tuple(

@@ -139,9 +139,9 @@ _CACHE_MISS = "nothing in the provider's cache"
 """Reason for a cache miss if the request starts like the previous one. The cache entry probably expired."""
 _PARTIAL_CACHE_HIT = "only part of it in the provider's cache"
 _EXPECTED_CACHE_SHARE = 0.8
-"""Minimum fraction of the unchanged tokens that a full cache hit reads from the cache."""
+"""A cache hit is full if it reads at least this fraction of the unchanged tokens."""
 _CACHE_BLOCK_TOKENS = 1_024
-"""Number of unchanged tokens that a full cache hit can miss.
+"""A full cache hit can miss this many unchanged tokens.
 
 A cache stores whole blocks of this size.
 """
@@ -155,7 +155,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._new_sources: dict[int, _Source] = {}
-        """Maps the seq of each message that no request has contained yet to the message's source."""
+        """Maps the seq of a new message to its source. No request has contained these messages yet."""
         self._calls: dict[CallId, _Source] = {}
         self._present: dict[int, tuple[_Source, int]] = {}
         self._removed: dict[int, tuple[_Source, int]] = {}

@@ -202,7 +202,7 @@ class ContextMeter:
         self._state = state or MeterState()
         self._share = COMPACT_FRACTION
         self._pending_manifest: ContextPacked | None = None
-        """The newest manifest, if the sizes of its sections are not computed yet. None if they are."""
+        """The newest manifest, while the sizes of its sections are not computed. Otherwise None."""
         self._pending_totals: list[int] = []
         self._view: ContextMeterView | None = None
 
@@ -388,8 +388,8 @@ class ContextMeter:
     def _forecast(self, new: int) -> float | None:
         """Return the expected cost in USD of the next turn's first request.
 
-        Assumptions: the cache serves the same share as for the newest request, the newest answer (`new` tokens) is not
-        in the cache, and the next answer is as long as the newest one.
+        Assumptions: the cache serves the same share as for the newest request. The newest answer (`new` tokens) is not
+        in the cache. The next answer is as long as the newest one.
         """
         model = self._state.model
         if model is None or model.input_price is None:

@@ -22,7 +22,7 @@ _MIN_GAP: Final = 0.02
 _COUNT_TOLERANCE: Final = 0.98
 """Factor that keeps accepted sizes below refused sizes, although the counted sizes are not exact."""
 _ANNOUNCED_CHANGE: Final = 0.15
-"""Minimum relative change of a window that the user is told about."""
+"""The user is told if a window changes by more than this fraction."""
 
 
 @dataclass(frozen=True, slots=True)

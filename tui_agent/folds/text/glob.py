@@ -2,7 +2,7 @@
 
 Invariant: the time to match is at most proportional to the length of the pattern times the length of the path. The text
 after a star is matched at its first occurrence, without backtracking. The names of a path are matched one after the
-other while all reachable positions of the pattern are tracked, so that nothing is tried twice.
+other. All reachable positions of the pattern are tracked, so that nothing is tried twice.
 """
 
 import re

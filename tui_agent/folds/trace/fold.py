@@ -66,7 +66,7 @@ class Trace:
         self.tools: dict[CallId, Node] = {}
         self.subtasks: dict[AgentId, Node] = {}
         self.unstarted_calls: dict[CallId, Node] = {}
-        """Maps the id of each call that had not started when its turn ended to its span.
+        """Maps a call id to its span. Contains the calls that had not started at the end of their turn.
 
         The turn that continues the work runs these calls.
         """

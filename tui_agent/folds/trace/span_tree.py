@@ -256,7 +256,7 @@ class SpanTree:
 _shared_fields = attrgetter(
     *(field.name for field in fields(Span) if field.name not in ("parent", "children"))
 )
-"""Returns the values of all fields of a span except `parent` and `children`."""
+"""Function that returns the values of all fields of a span except `parent` and `children`."""
 
 
 def _freeze_node(node: Node) -> Span:

@@ -186,7 +186,7 @@ class QuestionEntry(EntryBase):
 class TurnEntry(EntryBase):
     """The row that the chat shows at the end of a turn.
 
-    If a file changed more than once, `edits` is set instead of `added` and `removed`, because the sum of the changes is
+    If a file changed more than once, `edits` is set instead of `added` and `removed`. The sum of the changes is then
     not the net change.
     """
 

@@ -110,7 +110,7 @@ class Draft:
         self.tools: dict[CallId, int] = {}
         self.questions: dict[RequestId, int] = {}
         self.question_calls: dict[CallId, RequestId] = {}
-        """Maps the id of each call that only asks a question to the id of the question."""
+        """Maps a call id to a question id. Contains the calls that only ask a question."""
         self.delegates: dict[AgentId, int] = {}
         self.delegate_calls: dict[int, int] = {}
         self.jobs: dict[JobId, tuple[str, int | None]] = {}

@@ -58,10 +58,10 @@ class PermissionRequested(Payload):
     `preview` shows exactly what will run or change. `risk` is one sentence, or empty. `commands` are the simple
     commands of the command line in order, as the policy judged them; empty if no command runs. `time_limit_s` is the
     maximum run time. `sandbox` is the name of the sandbox; empty if there is none. `environment` is the name of the
-    environment if the command does not run on this machine. `rejected_rule` is the rule that the user wrote when first
-    asked about this call, and `rejected_reach` is the reach that the user chose for it. `rule_error` describes the
-    fault of this rule. `rerun` is set if the call ran and the sandbox blocked it; `reason` describes the blocked
-    action. The call would then run again: outside the sandbox, or in the sandbox with the files that it needs.
+    environment if the command does not run on this machine. When first asked about this call, the user wrote the faulty
+    rule `rejected_rule` and chose `rejected_reach` for it. `rule_error` describes the fault. `rerun` is set if the call
+    ran and the sandbox blocked it; `reason` describes the blocked action. The call would then run again: outside the
+    sandbox, or in the sandbox with the files that it needs.
     """
 
     kind: Literal["permission.requested"] = "permission.requested"
