@@ -119,7 +119,7 @@ class TurnLoop:
             await self._phase.run(calls, self._agent)
 
     async def _wait_for_tools(self, called: Sequence[str]) -> None:
-        """Wait for servers of called tools that are still starting, and use the tools that these servers offer.
+        """Wait until the servers of called tools have started, and use the tools that these servers offer.
 
         Otherwise a call that waited for approval in an earlier run would be judged before its server is ready.
         """

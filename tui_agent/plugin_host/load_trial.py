@@ -1,4 +1,4 @@
-"""Entry point of the child process that loads one suspect plugin, which arrives on standard input.
+"""Entry point of the child process that loads one suspect plugin. A pickled `FoundPlugin` arrives on standard input.
 
 Invariant: the process writes `TRIAL_ENDED` unless the plugin ends it.
 """

@@ -118,7 +118,7 @@ def load_snapshot(data: bytes) -> Snapshot | None:
 def load_outline(data: bytes) -> SnapshotOutline | None:
     """Return only the outline of a dumped snapshot. Return None if another version wrote the data.
 
-    The messages are not parsed; they can have 40 MB in a session of ten thousand messages.
+    The messages are not parsed; ten thousand messages can take 40 MB.
     """
     try:
         return _outline_adapter().validate_json(data.partition(b"\n")[0])

@@ -222,9 +222,9 @@ class ContextStuck(Payload):
 class MemoryUpdated(Payload):
     """Blocks of the task's working memory changed.
 
-    `blocks` are new values of whole blocks. `removed` and `appended` are items removed from or appended to a block's
-    list. In this form, items of concurrent calls do not overwrite each other. The list of changed files and the set of
-    outdated facts are not recorded here, because they are derived from `file.changed` events.
+    `blocks` are new values of whole blocks. `removed` and `appended` are single items of a block's list, so that
+    concurrent calls do not overwrite each other's items. The list of changed files and the set of outdated facts are
+    not recorded here, because they are derived from `file.changed` events.
     """
 
     kind: Literal["memory.updated"] = "memory.updated"

@@ -38,7 +38,7 @@ class ModelRequested(Payload):
     """A request is about to be sent to a model.
 
     The `context.packed` event with the same `request_id` describes the contents. For a summary (`purpose` is
-    `compaction`), `summarises` is the agent with this history. The cost is added to this agent.
+    `compaction`), `summarises` is the agent with the summarised history. The cost is added to this agent.
     """
 
     kind: Literal["model.requested"] = "model.requested"

@@ -28,8 +28,8 @@ class SessionStarted(Payload):
 class SessionTitled(Payload):
     """The session got a title.
 
-    If `titled_by` is `auto`, the title is the beginning of the first message; if it is `answer`, the first sentence of
-    the first answer.
+    If `titled_by` is `auto`, the title is the beginning of the first message. If it is `answer`, the title is the first
+    sentence of the first answer.
     """
 
     kind: Literal["session.titled"] = "session.titled"
