@@ -48,9 +48,9 @@ SYMBOL_PLACES: Final = 3
 HEX_BYTES: Final = 64
 _UNTYPED: Final = "\ufffd"
 MayRead = Callable[[str, str], str]
-"""Function that checks if a mention can read a file. Its arguments are a path and the real path of the file.
+"""Function that returns the reason why a file must not be read, or "" if it can be read.
 
-Returns the reason why the file must not be read, or "".
+Its arguments are a path and the real path of the same file.
 """
 ReadResource = Callable[[str, str], Awaitable[ResourceContent]]
 """Function that reads a resource. Its arguments are an MCP server's name and a resource's URI. Raises `ToolError`."""

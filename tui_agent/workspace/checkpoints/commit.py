@@ -30,7 +30,10 @@ The paths in such commits count neither as the session's changes nor as the user
 
 @dataclass(frozen=True, slots=True)
 class DraftCheckpoint:
-    """A checkpoint before its commit: index file, tree id, changed entries (None: removed) and permission bits."""
+    """A checkpoint before its commit: index file, tree id, changed entries and permission bits.
+
+    In `changed`, None means that the path was removed.
+    """
 
     index: Path
     tree: str

@@ -214,7 +214,7 @@ class Git:
         return (await self(*args, stdin=stdin, index=index, author=author)).decode("utf-8", "replace").strip()
 
     async def read_contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """Return a `dict` of object id → content. `sizes` maps the ids to the expected sizes in bytes.
+        """Return a `dict` that maps object ids to contents. `sizes` maps the ids to the expected sizes in bytes.
 
         Raises `CheckpointError` if a size is wrong.
         """
@@ -255,7 +255,7 @@ class Git:
         )
 
     async def read_sizes(self, ids: list[str], *, missing: bool = False) -> dict[str, int]:
-        """Return a `dict` of object id → size in bytes.
+        """Return a `dict` that maps object ids to sizes in bytes.
 
         Raises `CheckpointError` if an object is missing. With `missing=True`, missing objects are left out of the
         result.

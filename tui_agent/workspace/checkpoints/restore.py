@@ -84,7 +84,7 @@ async def restore(
 def _select_possible(
     shadow: CheckpointStore, prepared: PreparedRestore, chosen: set[str]
 ) -> tuple[list[RestoreOperation], dict[str, str]]:
-    """Return the chosen operations that are possible, and a `dict` of path → reason for the impossible operations.
+    """Return the possible operations, and a `dict` that maps the path of each impossible operation to the reason.
 
     Leaving out one operation can block others, so the check is repeated until nothing changes.
     """

@@ -272,7 +272,7 @@ def _plan_operations(
 
 
 def matches_entry(state: FileState, entry: Entry | None, bits: int) -> bool:
-    """Return True if the file at a path equals the version `entry` of a checkpoint (None: no file)."""
+    """Return True if the file at a path equals the version `entry` of a checkpoint. None means no file."""
     if entry is None:
         return state.kind in ("absent", "behind", "folder")
     bits_match = entry.git_mode == LINK or state.bits == bits

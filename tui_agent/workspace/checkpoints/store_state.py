@@ -110,7 +110,7 @@ class CheckpointStore:
                 leftover.unlink(missing_ok=True)
 
     async def load_entries(self, index: Path) -> dict[str, Entry]:
-        """Return a `dict` of path → entry with the files in a git index."""
+        """Return a `dict` that maps the path of each file in a git index to the entry of the file."""
         out = await self.git("ls-files", "-s", "-z", index=index)
         return await run_sync(_parse_entries, out)
 

@@ -33,8 +33,9 @@ USER = "root"
 
 
 class E2BMachine:
-    """A sandbox of E2B; implements `RemoteMachine`. `image` is the name of a template or the path of a Dockerfile;
-    empty: E2B's default template.
+    """A sandbox of E2B; implements `RemoteMachine`.
+
+    `image` is the name of a template or the path of a Dockerfile. If empty, E2B's default template is used.
     """
 
     def __init__(self, image: str, network: str, lifetime_s: int) -> None:

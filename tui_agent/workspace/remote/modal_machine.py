@@ -28,8 +28,9 @@ INTERRUPTIONS = (
 
 
 class ModalMachine:
-    """A sandbox of Modal; implements `RemoteMachine`. `image` is a registry's image or the path of a Dockerfile; empty:
-    Modal's default image (Debian).
+    """A sandbox of Modal; implements `RemoteMachine`.
+
+    `image` is a registry's image or the path of a Dockerfile. If empty, Modal's default image (Debian) is used.
     """
 
     def __init__(self, image: str, network: str, lifetime_s: int) -> None:
