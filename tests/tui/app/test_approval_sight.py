@@ -196,10 +196,10 @@ async def test_p_shows_the_policy_and_esc_goes_back() -> None:
         await driven.press("p")
         assert (
             "asks before writing or running" in driven.text()
-            and "asks if unsure or a rule says so" in driven.text()
+            and "asks if unsure or if a rule says so" in driven.text()
         )
         await driven.press("escape")
-        assert driven.session.submitted == [] and "asks if unsure or a rule says so" not in driven.text()
+        assert driven.session.submitted == [] and "asks if unsure or if a rule says so" not in driven.text()
 
 
 async def test_the_footer_names_the_answers_that_another_size_gives_back() -> None:

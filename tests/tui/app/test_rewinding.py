@@ -173,7 +173,7 @@ async def test_escape_twice_chooses_a_message_and_what_goes_back() -> None:
         await driven.press("escape", "escape")
         assert "Ctrl+C clears the message, then Esc Esc reverts." in driven.text()
         await driven.press("ctrl+c", "escape", "escape")
-        assert "Revert to the point before which message?" in driven.text()
+        assert "Revert to the point before a message" in driven.text()
         await driven.press("enter")
         assert "conversation and files" in driven.text()
         assert isinstance(driven.session.submitted[-1], PlanRevert)

@@ -130,7 +130,7 @@ class RewindActions:
             if entry is not None:
                 self.go(entry.seq - 1, f"Revert to {self._describe_target(entry)}", entry)
 
-        picker = open_picker(host, "Revert to the point before which message?", self._message_items(), choose)
+        picker = open_picker(host, "Revert to the point before a message", self._message_items(), choose)
         if host.sessions.load_progress:
             host.worker(self._add_older(picker), "older messages")
 

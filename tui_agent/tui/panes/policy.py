@@ -7,7 +7,7 @@ DESCRIPTIONS: dict[str, str] = {
     "plan": "reads only, ends in a plan",
     "ask": "asks before writing or running",
     "accept-edits": "edits, runs in the sandbox",
-    "bypass": "asks if unsure or a rule says so",
+    "bypass": "asks if unsure or if a rule says so",
 }
 """Maps a policy to its description. The strictest policy comes first."""
 UNCONFINED: dict[str, str] = {"accept-edits": "edits, asks before running"}
