@@ -55,8 +55,7 @@ class Candidate(NamedTuple):
     runs: bool = False
     """True if Enter sends the completed text; False if Enter only inserts it."""
     needs_whole_word: bool = False
-    """True if Enter does nothing until the row's word is typed completely. This protects rows that loosen the policy.
-    """
+    """True if Enter does nothing until the row's word is typed completely, as for rows that loosen the policy."""
 
 
 def token_at(line: str, column: int, *, first_line: bool) -> Token | None:

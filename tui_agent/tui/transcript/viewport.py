@@ -1,4 +1,4 @@
-"""The visible part of the transcript, and how it moves when rows are added or removed or an estimate was wrong.
+"""The visible part of the transcript. It keeps its position when rows are added or removed, or an estimate was wrong.
 
 Invariant: while `anchored`, the last row is at the bottom; otherwise the row at the top stays the same row of the same
 entry. Pure: no Textual, no clock.
