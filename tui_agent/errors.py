@@ -118,7 +118,7 @@ class EnvironmentFault(TuiAgentError):
 
 
 class EnvironmentLost(EnvironmentFault):
-    """The machine or container is gone, or its provider does not answer; the same work may succeed on a new one."""
+    """The machine or container is gone, or its provider does not answer; the same work can succeed on a new one."""
 
 
 class StaleFile(EnvironmentFault):

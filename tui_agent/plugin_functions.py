@@ -284,7 +284,7 @@ def verifier(function: Callable[..., Awaitable[object]]) -> FunctionOffer:
 def pane(fold: Callable[[], Fold]) -> Callable[[Callable[[Any], object]], FunctionPane]:
     """Make a pane from a function in `folds.py` that gets the fold's view and returns a text or display blocks.
 
-    `fold` is a class whose constructor takes no arguments. Its `apply(event)` gets each event of the session's branch
+    `fold` is a class with a constructor without arguments. Its `apply(event)` gets each event of the session's branch
     as an `Envelope`, without the streamed pieces of answers. Its `view()` returns the data for the function.
     plugin.toml lists the names of the panes.
     """

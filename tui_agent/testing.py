@@ -118,7 +118,7 @@ class PluginSession:
 
 
 def find_plugin(test: Path) -> Path:
-    """Return the folder of the plugin to which a test file belongs: the file's folder, or the folder above `tests/`."""
+    """Return the folder of a test file's plugin: the file's folder, or the folder above `tests/`."""
     folder = test.parent.parent if test.parent.name == "tests" else test.parent
     if not plugins_at(folder):
         raise TuiAgentError(f"There is no plugin in {folder}.")

@@ -138,7 +138,7 @@ class Match:
 
 
 def find_matches(text: str, wanted: str) -> list[Match]:
-    """Return all non-overlapping matches of `wanted` in order. Line endings may differ between `text` and `wanted`."""
+    """Return all non-overlapping matches of `wanted` in order. Line endings can differ between `text` and `wanted`."""
     if "\r" not in text and "\r" not in wanted:
         return _find_plain(text, wanted)
     if "\r\n" not in text:

@@ -38,7 +38,7 @@ def _diff(before: api.FileContent | None, data: bytes) -> api.LineDiff:
 
 
 def preview_change(change: FileChange) -> api.Preview:
-    """Return the diff as a preview, whose `content` identifies the exact bytes before and after the change."""
+    """Return the diff as a preview. Its `content` identifies the exact bytes before and after the change."""
     base = "" if change.before is None else change.before.digest
     return api.Preview((change.diff_block(),), content=f"{base} {hashlib.sha256(change.data).hexdigest()}")
 

@@ -90,7 +90,7 @@ def _count_blanks(text: str) -> str:
 
 
 def _find_similar(lines: list[str], old: list[str]) -> int | None:
-    """Return the index in `lines` at which the block `old` fits best, or None if nothing in the file is similar.
+    """Return the index of the lines that are most similar to the block `old`, or None if nothing is similar.
 
     A line of `old` that the file contains at the right place gives one point per character. The longest line of `old`
     gives fewer points if the file's line is only similar.

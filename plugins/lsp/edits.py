@@ -61,7 +61,7 @@ def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
 
 
 def edits_by_file(workspace_edit: object, root: str) -> dict[str, list[Any]]:
-    """Return a `dict` that maps a path to its text edits, from a server's answer to a rename.
+    """Return the text edits of each path in a server's answer to a rename.
 
     Raises `ToolError` for unsupported edits.
     """

@@ -27,7 +27,7 @@ MAX_STARTS = 2
 MAX_CHANGES = 10_000
 """Maximum number of changed files that are remembered until they are reported to the servers."""
 MAX_SENT_FILES = 50
-"""Maximum number of changed files whose content is sent to the servers."""
+"""Maximum number of changed files to send to the servers with their content."""
 _CREATED, _CHANGED, _DELETED = 1, 2, 3
 _MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 AnswerT = TypeVar("AnswerT")

@@ -23,7 +23,7 @@ DIAGNOSTICS_LIMIT_S = 15.0
 QUIET_S = 0.8
 """Servers send diagnostics in parts. The diagnostics are complete if none have arrived for this time, in seconds."""
 MAX_FILES = 500
-"""Maximum number of files whose diagnostics are kept."""
+"""Maximum number of files with stored diagnostics."""
 _CAPABILITIES = {
     "general": {"positionEncodings": ["utf-16"]},
     "window": {"workDoneProgress": True},
@@ -68,10 +68,10 @@ class LanguageServer:
         }
         self.connection = Connection(process, self._handle_notification, answers)
         self._open_uri = ""
-        """The URI of the file whose content was sent to the server. The server reads all other files from disk."""
+        """The URI of the open file. The server uses the content that was sent, and reads all other files from disk."""
         self._digest = ""
         self._suffixes: set[str] = set()
-        """Suffixes of the files about which this server was asked."""
+        """Suffixes of the files that this server was asked about."""
         self._version = 0
         self._diagnostics: dict[str, _Diagnostics] = {}
         self._loading: set[str] = set()

@@ -16,7 +16,7 @@ Confidence: TypeAlias = Literal["high", "medium", "low"]
 MAX_ENTRIES = 40
 MAX_TEXT_CHARS = 400
 TRAILING_LINES = 1
-"""Number of lines past a file's end that evidence may name: editors number the empty line after the last line feed."""
+"""Number of lines past a file's end that evidence can name. Editors number the empty line after the last line feed."""
 _LEVELS: dict[str, Confidence] = {"high": "high", "medium": "medium", "moderate": "medium", "low": "low"}
 _PLACE = re.compile(r"(?<![\w./:@+-])([\w.@+-][\w./@+-]*+):(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?")
 _FILE_NAME = re.compile(r"[\w.@+-]*[\w+-]\.[A-Za-z]\w{0,7}")
@@ -187,7 +187,7 @@ def _parse_place(raw: object) -> Evidence | None:
 
 
 def _lines_text(raw: Mapping[str, object]) -> str:
-    """Return line numbers as a text such as `10-24`. In `raw` they are a text, a list, or `start_line` and `end_line`."""
+    """Return line numbers as a text such as `10-24`. In `raw`, they are a text, a list, or two separate fields."""
     lines = raw.get("lines") or raw.get("line_range") or raw.get("line")
     if lines is None and raw.get("start_line") is not None:
         lines = [raw.get("start_line"), raw.get("end_line")]

@@ -92,7 +92,7 @@ class Verdict:
     detail: str = ""
     instability: bool = False
     interrupted: bool = False
-    """True if the machine was lost or a provider failed temporarily. Another attempt may then succeed."""
+    """True if the machine was lost or a provider failed temporarily. Another attempt can then succeed."""
     end: TrajectoryEnd = "solved"
 
 

@@ -51,9 +51,10 @@ class VerifierSpec(_Entry):
     """A verifier: a shell command, the name of a verifier that a plugin registered, or the file of an environment.
 
     After the agent has ended, the command runs in a copy of the workspace with these variables: `EVAL_LOG` (the
-    session's events), `EVAL_FIXTURE` (the files at the start) and `EVAL_REWARD` (a file to which the command may write
-    a number). Without that file, exit status 0 gives the reward 1, and any other status gives the reward 0. The path
-    of an environment is relative to the case's file. The reward of an environment is the share of its tests that pass.
+    session's events), `EVAL_FIXTURE` (the files at the start) and `EVAL_REWARD` (the path of a file to which the
+    command can write the reward). Without that file, exit status 0 gives the reward 1, and any other status gives the
+    reward 0. The path of an environment is relative to the case's file. The reward of an environment is the share of
+    its tests that pass.
     """
 
     command: str = ""

@@ -38,7 +38,7 @@ class CaseImage(Protocol):
 
     @property
     def work_dir(self) -> str:
-        """The folder in the image at which the workspace is mounted; empty if it is mounted only at its own path."""
+        """The path of the workspace in the image; empty if the workspace is mounted only at its own path."""
         ...
 
     def container(self, folder: Path, mounts: Mapping[Path, str]) -> Environment:

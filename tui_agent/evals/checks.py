@@ -69,8 +69,8 @@ as SIGSEGV, is a failure.
 async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -> tuple[TestFinished, ...]:
     """Run the case's test command in the environment's folder, once for each test path of the case.
 
-    `ended` are the commands that ended by themselves before the agent acted. A command that reaches its time limit now
-    has failed if it is in `ended`. Otherwise it gives no result.
+    `ended` are the commands that ended by themselves before the agent acted. If one of these
+    reaches its time limit now, it has failed. If another command reaches its time limit, it gives no result.
     """
     return tuple([await _run_test(command, case, env, ended) for command in case.test_commands])
 

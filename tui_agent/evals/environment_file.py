@@ -66,7 +66,7 @@ class EnvSuite:
 
 
 def suite(name: str, *, timeout_seconds: float = TIMEOUT_S) -> EnvSuite:
-    """Return a new suite. Names may contain `/`: `suite("basics/numbers")` is a part of the suite `basics`."""
+    """Return a new suite. Names can contain `/`: `suite("basics/numbers")` is a part of the suite `basics`."""
     return EnvSuite(name, timeout_seconds)
 
 

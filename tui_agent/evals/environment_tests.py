@@ -83,7 +83,7 @@ class EnvironmentReport:
 class EnvironmentSession:
     """A folder and the environment that tests it.
 
-    The setup runs before the first tests. Setup and tests may change the folder.
+    The setup runs before the first tests. Setup and tests can change the folder.
     """
 
     def __init__(self, environment: EvalEnvironment, folder: Path, open_env: OpenEnvironment) -> None:

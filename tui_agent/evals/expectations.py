@@ -8,7 +8,7 @@ from tui_agent.evals.case import FORMAT_HINT, Case
 from tui_agent.protocol.events.eval import VerifierFinished
 
 EXPECTED = "expected"
-"""Name under which results list these assertions, in place of a verifier's name."""
+"""Name of this check in results, in place of a verifier's name."""
 
 
 def check_expected(case: Case, workspace: Path, used_tools: Mapping[str, int]) -> VerifierFinished:

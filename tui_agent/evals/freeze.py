@@ -49,7 +49,7 @@ RECORDING = "recording"
 FIXTURE = "fixture"
 EXPECTED = "expected"
 _REPLAYED = frozenset(("ok", "failed", "denied", "invalid"))
-"""Statuses of calls with results that a replay can reproduce."""
+"""Statuses of calls. A replay can reproduce the results of calls with these statuses."""
 
 
 @dataclass(slots=True)
@@ -102,7 +102,7 @@ class _Freezer:
         """
         self._removed: dict[int, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}
-        """Maps a path that calls changed to the case's file with the final content.
+        """Maps a path to the case's file with the final content. Has the paths that calls changed.
 
         A deleted path is mapped to "".
         """

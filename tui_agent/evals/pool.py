@@ -30,7 +30,7 @@ INTERRUPTED_STATUS = 130
 """Exit status of a child that got SIGINT."""
 MAX_ATTEMPT_CHARS = 500
 MIN_FREE_BYTES = 16_384
-"""Minimum free disk space, in bytes. With less, a child may fail to store its result or a message."""
+"""Minimum free disk space, in bytes. With less, a child might fail to store its result or a message."""
 
 
 @dataclass(frozen=True, slots=True)

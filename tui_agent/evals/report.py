@@ -103,7 +103,10 @@ class Figure(_Part):
 
 
 class StaticCheck(_Part):
-    """The number of findings of a program, summed over an arm's cells in which it ran both before and after the agent."""
+    """The number of findings of a program, summed over the cells of an arm.
+
+    A cell counts only if the program ran both before and after the agent's work.
+    """
 
     program: str
     arm: str

@@ -25,7 +25,7 @@ class Code(str):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A titled part of a report. A section may have sentences, a table, or both."""
+    """A titled part of a report. A section can have sentences, a table, or both."""
 
     title: str
     sentences: tuple[str, ...] = ()

@@ -218,7 +218,7 @@ def _neutralise(line: str) -> str:
 def _neutralise_link(match: re.Match[str]) -> str:
     """Return a link of untrusted Markdown unchanged if it is harmless, otherwise escaped.
 
-    A link without a target on the same line is escaped too, because its target may be on the next line.
+    A link without a target on the same line is escaped too, because its target can be on the next line.
     """
     unknown = not match[2] and match.end() == len(match.string)
     return f"]\\{match[0][1:]}" if unknown or not _is_harmless(match[2]) else match[0]

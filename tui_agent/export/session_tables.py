@@ -79,7 +79,7 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         "fault": "VARCHAR",
     },
 }
-"""Mapping from the name of a table to its columns with their types. Times are in UTC."""
+"""Maps the name of a table to the table's columns with their types. Times are in UTC."""
 
 Rows = dict[str, list[dict[str, Any]]]
 

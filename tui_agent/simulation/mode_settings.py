@@ -67,7 +67,7 @@ class OrchestratorSettings(Entry):
 
 
 class AgentOnlySettings(Entry):
-    """Settings of the mode agent-only, in which the agent gets the whole task and nobody answers it."""
+    """Settings of the mode agent-only, in which the agent gets the whole task and nobody answers the agent."""
 
     agent: AgentSettings = AgentSettings()
 

@@ -218,7 +218,7 @@ class _Run:
         return FinishedRun(self._folder, result)
 
     async def _end_of(self, act: "Callable[[], Any]") -> tuple[str, str]:
-        """Run `act`; return how the run ended (such as `user_exit`) and a detail, which may be empty."""
+        """Run `act`; return how the run ended (such as `user_exit`) and a detail, or an empty text."""
         try:
             end, detail = await act()
         except UserGaveUp as error:
@@ -230,7 +230,7 @@ class _Run:
         return end, detail
 
     async def send_task(self, prompt: str) -> tuple[str, str]:
-        """Send the whole task; return how the run ended and a detail, which may be empty."""
+        """Send the whole task; return how the run ended and a detail, or an empty text."""
         self._say("user", TO_BOTH, response=prompt)
         self._counts["turns"] += 1
         turn = await self._request(prompt)

@@ -14,9 +14,9 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.units import NO_LINES, format_line_changes, format_number
 
 OUTPUT_ROWS = 8
-"""Number of lines at the end of an output that are not folded."""
+"""Number of lines that are not folded, at the end of an output."""
 DIFF_ROWS = 40
-"""Number of lines at the start of a diff that are not folded."""
+"""Number of lines that are not folded, at the start of a diff."""
 MAX_OUTPUT_CHARS = 400_000
 """Maximum characters of one output in the page. Of a longer output, only the beginning and the end are kept."""
 PICTURE_BYTES = 4_000_000

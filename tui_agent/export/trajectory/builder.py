@@ -95,7 +95,7 @@ class TraceBuilder:
         return stretches(self._branches.view().moves, self.last_seq)
 
     def records(self, start: int = 0) -> list[PartRecord]:
-        """Return the records from the position `start` on, none of which may have been dropped."""
+        """Return the records from the position `start` on. The builder must still have all of these records."""
         branch = self.branch()
         return [
             record.model_copy(

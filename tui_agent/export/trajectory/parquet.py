@@ -45,7 +45,7 @@ def write_trace(trace: AgentTrace, dest: Path) -> None:
 
 
 def read_trace(path: Path) -> AgentTrace:
-    """Read a trajectory from a parquet file, which another program may have written.
+    """Read a trajectory from a parquet file of this or another program.
 
     Raises `UsageError` if the file does not exist, `DamagedParquet` if it cannot be read.
     """

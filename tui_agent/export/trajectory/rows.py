@@ -141,7 +141,7 @@ def _to_cell(record: PartRecord | RunRecord, name: str, json_names: frozenset[st
 
 
 def row_to_run(row: Mapping[str, Any]) -> RunRecord:
-    """Return the run to which a row of `trace.parquet` belongs. Every row repeats the fields of the run."""
+    """Return the run of a row of `trace.parquet`. Every row repeats the fields of the run."""
     fields = _read_cells(row, RunRecord.model_fields, _RUN_JSON)
     if row.get("session_end_reason") is not None:
         end = {field: row.get(column) for column, field in _END_COLUMNS.items()}

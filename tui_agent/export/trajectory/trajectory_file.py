@@ -65,7 +65,7 @@ class TrajectoryFile:
     def _start(self) -> None:
         self._builder = TraceBuilder(self._session.name, Texts(open_blobs(self._session), self._redactor))
         self._written = 0
-        """Number of rows in the file that are final."""
+        """Number of final rows in the file."""
         self._moves = 0
 
     @property
