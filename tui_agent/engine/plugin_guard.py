@@ -146,7 +146,7 @@ def _is_cancelled() -> bool:
 
 
 class _CheckedResult(FrozenModel):
-    """The fields of a `ToolResult` that are recorded, with the types that a plugin can get wrong."""
+    """The recorded fields of a `ToolResult`, to check their types in a plugin's result."""
 
     content: tuple[Content, ...]
     display: tuple[DisplayBlock, ...]

@@ -200,11 +200,11 @@ def test_reverting_and_forking_name_the_turn_by_its_message() -> None:
 @rows(
     "redone, turns, said",
     [
-        ("undo", 1, "Put back the turn “two”."),
-        ("revert", 1, "Put back the turn “two”."),
-        ("revert", 2, "Put back 2 turns, up to the turn “two”."),
-        ("revert", 9, "Put back 9 turns, up to the turn “two”."),
-        ("revert", 0, "Put back the rest of the turn “two”."),
+        ("undo", 1, "Restored the turn “two”."),
+        ("revert", 1, "Restored the turn “two”."),
+        ("revert", 2, "Restored 2 turns, up to the turn “two”."),
+        ("revert", 9, "Restored 9 turns, up to the turn “two”."),
+        ("revert", 0, "Restored the rest of the turn “two”."),
         ("branch", 2, "Switched back to the branch with the turn “two”."),
     ],
 )
@@ -232,7 +232,7 @@ RESTORED = CheckpointRestored(source="c", commit="d", paths=("helpers.py",))
         (
             {"reason": "redo", "redone": "hunk"},
             RESTORED,
-            ["Put back the change in helpers.py that you had reverted."],
+            ["Restored the change in helpers.py that you had reverted."],
         ),
         (
             {"reason": "files"},
@@ -252,12 +252,12 @@ RESTORED = CheckpointRestored(source="c", commit="d", paths=("helpers.py",))
         (
             {"reason": "redo", "redone": "files"},
             RESTORED,
-            ["Put back the newer version of helpers.py."],
+            ["Restored the newer version of helpers.py."],
         ),
         (
             {"reason": "redo", "redone": "undo"},
             RESTORED.model_copy(update={"paths": ("a", "b", "c", "d"), "removed_count": 1}),
-            ["Put back the turn “fix it”.", "3 files restored, 1 file removed: a, b, c, …"],
+            ["Restored the turn “fix it”.", "3 files restored, 1 file removed: a, b, c, …"],
         ),
     ],
 )
@@ -283,7 +283,7 @@ def test_undoing_a_kept_file_too_is_told_from_a_revert_of_files() -> None:
 def test_redoing_a_kept_file_too_and_taking_it_back_says_whose_version_is_there() -> None:
     for move, line in (
         ({"reason": "files"}, "Redid helpers.py too. /redo brings your version back."),
-        ({"reason": "redo", "redone": "files"}, "Put back your version of helpers.py."),
+        ({"reason": "redo", "redone": "files"}, "Restored your version of helpers.py."),
     ):
         chat = Chat()  # after the second move, the branch no longer has the first
         chat.tell(SessionHeadMoved(from_seq=9, to_seq=2, files=True, reason="redo", redone="revert"))

@@ -85,9 +85,9 @@ _FILE_MOVES = {
     "kept in a redo": "Redid {files} too. /redo brings your version back.",
 }
 _FILE_REDOS = {
-    "hunk": "Put back the change in {files} that you had reverted.",
-    "files": "Put back the newer version of {files}.",
-    "kept": "Put back your version of {files}.",
+    "hunk": "Restored the change in {files} that you had reverted.",
+    "files": "Restored the newer version of {files}.",
+    "kept": "Restored your version of {files}.",
 }
 MAX_FILES_NAMED: Final = 3
 
@@ -313,7 +313,9 @@ def _on_run_resumed(draft: Draft, ev: Envelope, payload: RunResumed) -> None:
     waits = any(
         row.state == "waiting" for row in map(draft.tool_entry, draft.tools.values()) if row is not None
     )
-    approval = "An approval was open: its call had not run, and you are asked again." if waits else ""
+    approval = (
+        "A call was waiting for your approval. It has not run, and you are asked again." if waits else ""
+    )
     draft.add_notice(ev, "resume", "warning", ("The last run did not end properly.", closed, approval))
 
 
@@ -338,9 +340,9 @@ def _describe_redo(draft: Draft, move: SessionHeadMoved) -> str:
         return f"Switched back to the branch with {place}."
     if turns > 1:
         # Not all messages start a turn, so the first of the turns cannot be named by counting messages.
-        return f"Put back {turns} turns, up to {place}."
+        return f"Restored {turns} turns, up to {place}."
     is_whole = turns or move.redone == "undo"
-    return f"Put back {'' if is_whole else 'the rest of '}{place}."
+    return f"Restored {'' if is_whole else 'the rest of '}{place}."
 
 
 @NOTICE_HANDLERS.on(SessionHeadMoved)
