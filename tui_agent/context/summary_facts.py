@@ -28,7 +28,7 @@ LEFT_OUT_PREFIX: Final = "(left out: "
 _MARKS: Final = {"completed": "x", "in_progress": ">", "pending": " "}
 _ONLY_READ: Final[frozenset[str]] = frozenset(("read_file", "list_directory", "grep", "glob", "repo_map"))
 _LEAST: Final = 400
-MAX_NAMED_CHARS: Final = 64_000
+MAX_NAMED_BYTES: Final = 64_000
 """Maximum total size of the listed paths of changed files, in bytes. Files changed earlier are only counted."""
 _NOTE: Final = 160
 """Number of characters reserved for a note about left-out content."""
@@ -321,7 +321,7 @@ def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[Summa
     ok = successful_calls(facts.originals)
     texts_by_call = _texts_before_calls(facts.originals)
     sizes = accumulate(len(path.encode("utf-8", "replace")) + 1 for path in reversed(facts.changed))
-    listed_count = sum(size <= MAX_NAMED_CHARS for size in sizes)
+    listed_count = sum(size <= MAX_NAMED_BYTES for size in sizes)
     calls_by_file: dict[str, dict[str, int]] = {
         path: {} for path in facts.changed[len(facts.changed) - listed_count :]
     }
