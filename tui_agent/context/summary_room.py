@@ -18,7 +18,7 @@ FULL_WHEN_CUT: Final = 0.60
 MIN_KEPT: Final = 0.05
 """Minimum fraction of the window that is left for the newest messages."""
 MIN_TIGHT: Final = 0.02
-"""Minimum fraction that replaces `MIN_KEPT` if required content would not fit otherwise."""
+"""Like `MIN_KEPT`, but used if required content does not fit with `MIN_KEPT`."""
 STORY_SHARE, MIN_STORY = 0.10, 0.02
 """Normal and minimum fraction of the window for the story in a summary."""
 MIN_CHARS: Final = 2_000

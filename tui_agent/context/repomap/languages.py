@@ -86,7 +86,7 @@ _STATEMENTS = rb"(?s)%b|%b|%b|\)\s*+\{((?:[^{}\"'/]++|%b|%b|/)*+)\}" % (
     _STRINGS,
     _COMMENTS,
 )
-"""Matches a Java block that follows parameters or a condition and has no nested braces. It defines no symbols."""
+"""Matches a Java block without nested braces, after parameters or a condition. Such a block defines no symbols."""
 
 _IDLE = {"python": _ARGUMENTS, "java": _STATEMENTS}
 _FIRST_LINES = (

@@ -14,7 +14,7 @@ from tui_agent.protocol.unicode_text import format_count, replace_invisible
 MAX_FOLDERS = 12
 NOTE_ROOM = 160
 _NOUN_REASONS = frozenset({"link", "lock file", "session export", "submodule", "translation"})
-"""Reasons for leaving out files that are nouns and so get a plural (`2 links`).
+"""Nouns among the reasons for leaving out files. A noun gets a plural (`2 links`).
 
 All other reasons are adjectives (`3 binary`).
 """

@@ -169,7 +169,7 @@ async def commit_tree(
 
 
 async def move_head(shadow: CheckpointStore, commit: str, draft_checkpoint: DraftCheckpoint) -> None:
-    """Make `commit` the newest checkpoint, and the draft's index the store's index. Cannot be cancelled once started."""
+    """Make `commit` the newest checkpoint. The draft's index replaces the store's index. Cannot be cancelled once started."""
     with anyio.CancelScope(shield=True):
         await shadow.git("update-ref", MAIN_REF, commit)
         await run_sync(draft_checkpoint.index.replace, shadow.git.index)
