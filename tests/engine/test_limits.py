@@ -12,7 +12,7 @@ from tui_agent.engine.limits import reached_limit
 from tui_agent.folds.base import fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.protocol.commands import SubmitPrompt
-from tui_agent.protocol.events.session import SessionStarted
+from tui_agent.protocol.events.session import CommandRejected, SessionStarted
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.settings import AgentState, Budgets, BudgetUse, SessionSettings
 
@@ -93,3 +93,11 @@ async def test_a_limit_of_the_turn_counts_only_without_one_of_the_session(tmp_pa
         bench.submit(SubmitPrompt(text="go"))
         end = await bench.until("turn.finished")
     assert isinstance(end.payload, TurnFinished) and end.payload.reason == "iteration_limit"
+
+
+async def test_a_message_longer_than_any_context_window_is_refused_with_the_limit(tmp_path: Path) -> None:
+    async with running(tmp_path, [], []) as bench:
+        bench.submit(SubmitPrompt(text="x" * 4_000_001))
+        refused = await bench.until_payload(CommandRejected)
+    assert refused.reason == "The message is too long."
+    assert "It has 4,000,001 characters; a message has at most 4,000,000." in refused.hint

@@ -16,6 +16,7 @@ from tui_agent.protocol.base import AgentId, Payload
 from tui_agent.protocol.commands import Command
 from tui_agent.protocol.events.session import NOTHING_RUNS, SessionEnded
 from tui_agent.protocol.messages import Message, SummaryMessage, ToolMessage, UserMessage
+from tui_agent.protocol.unicode_text import MAX_MESSAGE_CHARS, describe_long_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,8 @@ def check_command(
             return Refusal("A call is waiting for your approval.", "Answer it, or say what to do instead.")
         case commands.Pause() if state.shell is not None:
             return Refusal("Your command is running. It cannot be paused.", _STOP)
-        case _ if _is_empty_message(command):
-            return Refusal("The message is empty.")
+        case commands.SubmitPrompt() | commands.Steer() | commands.Queue() if _has_wrong_length(command):
+            return _refuse_length(command)
         case commands.SubmitPrompt() | commands.Steer() | commands.Queue() | commands.WriteGuide():
             return _turn_limit_refusal(state, running and state.shell is None)
         case commands.Interrupt() | commands.Pause() if not running:
@@ -141,10 +142,15 @@ def check_can_continue(history: Sequence[Message]) -> Refusal | None:
     return Refusal("The agent has answered; there is nothing to continue.", "Say what to do next.")
 
 
-def _is_empty_message(command: Command) -> bool:
-    if not isinstance(command, commands.SubmitPrompt | commands.Steer | commands.Queue):
-        return False
-    return not command.text.strip() and not command.attachments
+def _has_wrong_length(command: commands.SubmitPrompt | commands.Steer | commands.Queue) -> bool:
+    is_empty = not command.text.strip() and not command.attachments
+    return is_empty or len(command.text) > MAX_MESSAGE_CHARS
+
+
+def _refuse_length(command: commands.SubmitPrompt | commands.Steer | commands.Queue) -> Refusal:
+    if len(command.text) > MAX_MESSAGE_CHARS:
+        return Refusal("The message is too long.", describe_long_message(len(command.text)))
+    return Refusal("The message is empty.")
 
 
 def _turn_limit_refusal(state: SessionStateView, running: bool) -> Refusal | None:

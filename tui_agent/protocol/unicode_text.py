@@ -18,6 +18,8 @@ MAX_SPACES_IN_ROW: Final = 40
 """Maximum number of spaces in a row within a line. More spaces push the following text out of sight."""
 MAX_LINE_BREAKS_IN_ROW: Final = 20
 """Maximum number of line breaks in a row. More line breaks push the following text out of sight."""
+MAX_MESSAGE_CHARS: Final = 4_000_000
+"""Maximum characters of a message: more than any model's context window holds."""
 
 _MAX_LISTED_CHARS: Final = 3
 
@@ -261,3 +263,12 @@ def limit_text(text: str, max_chars: int) -> str:
         text if left_out <= 0 else f"{text[:max_chars]} … ({format_count(left_out, 'character')} left out)"
     )
     return shown.encode(errors="replace").decode()
+
+
+def describe_long_message(length: int) -> str:
+    """Return sentences that say the limit, and what to do with a text of this many characters instead."""
+    limit = format_number(MAX_MESSAGE_CHARS)
+    return (
+        f"It has {format_number(length)} characters; a message has at most {limit}. "
+        "Save it as a file, and mention the file: @PATH."
+    )

@@ -79,6 +79,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
                 )
                 self.hangup.start()
         self.prompt.actions = self.actions
+        self.prompt.editor.refuse = partial(self.say, level="warning")
         self.editor.placeholder = PLACEHOLDER
         policy = self.options.policy or "ask"
         self.prompt.set_state(policy, "", running=False)

@@ -175,6 +175,19 @@ async def test_a_long_paste_becomes_a_chip_and_goes_out_whole() -> None:
         assert isinstance(command, SubmitPrompt) and command.text == PASTE
 
 
+async def test_a_text_that_no_model_can_take_is_refused_with_the_limit() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        editor = driven.app.prompt.editor
+        editor.post_message(events.Paste("x" * 4_000_001))
+        await driven.until(lambda: "4,000,001 characters" in driven.app.notice.text)
+        assert "The pasted text is too long." in driven.app.notice.text and editor.text == ""
+        for letter in "ab":  # two pastes that are too long together
+            editor.paste(letter * 2_000_001)
+        await driven.press("enter")
+        await driven.until(lambda: "The message is too long. It has 4,000,002" in driven.app.notice.text)
+        assert driven.session.submitted == [] and len(editor.message) == 4_000_002
+
+
 async def test_a_folded_paste_is_opened_edited_and_folded_again_by_undo() -> None:
     async with open_app(golden("night_shift")) as driven:
         editor = driven.app.prompt.editor

@@ -4,6 +4,7 @@ Invariant: text that is refused returns to the prompt, in front of anything type
 """
 
 from tui_agent.protocol.commands import Attachment, Queue, RunCommand, RunUserShell, Steer, SubmitPrompt
+from tui_agent.protocol.unicode_text import MAX_MESSAGE_CHARS, describe_long_message
 from tui_agent.tui.actions import TYPED, command_word, is_shell_line, suggest_command
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.prompt.prompt import Prompt
@@ -26,6 +27,9 @@ class PromptSubmitter:
 
     def _send(self, message: Prompt.Submitted) -> bool:
         text = message.text.strip()
+        if len(text) > MAX_MESSAGE_CHARS:
+            self._host.app.say(f"The message is too long. {describe_long_message(len(text))}", "warning")
+            return False
         if command := command_word(text):
             return self._run_slash_command(command, text)
         if is_shell_line(text):

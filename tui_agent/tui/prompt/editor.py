@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
+from tui_agent.protocol.unicode_text import MAX_MESSAGE_CHARS, describe_long_message
 from tui_agent.tui.actions import Scope
 from tui_agent.tui.prompt.attachments import MEDIA, Chips, paths_as_mentions
 from tui_agent.tui.prompt.completion import quote_path
@@ -64,6 +65,8 @@ class MessageArea(TextArea, inherit_css=False):
         """Called in the key handler with the action of the key: `send` or `queue`."""
         self.act: Callable[[str], None] = lambda name: None
         """Called in the key handler with the name of an action other than `send` and `queue`."""
+        self.refuse: Callable[[str], None] = lambda reason: None
+        """Called with the reason why a text was not inserted."""
         self.take_queued: Callable[[], bool] = lambda: False
         """Called to take the newest queued message back into the editor; returns False if no message is queued."""
         self.running = False
@@ -128,8 +131,11 @@ class MessageArea(TextArea, inherit_css=False):
         """Insert pasted text.
 
         A long text, or the path of a picture, is folded into a short label. Workspace paths become mentions. Control
-        characters are removed from other text.
+        characters are removed from other text. A text that is too long for a message is refused.
         """
+        if len(text) > MAX_MESSAGE_CHARS:
+            self.refuse(f"The pasted text is too long. {describe_long_message(len(text))}")
+            return
         label = self.chips.fold_picture(text, self.root) or paths_as_mentions(text, self.root)
         inserted = label if label is not None else self.chips.fold(clean_typed_text(text))
         result = self.replace(inserted, *sorted(self.selection))
