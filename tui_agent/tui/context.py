@@ -62,7 +62,7 @@ class SessionsPort(Protocol):
 
     async def wait_until_whole(self) -> None: ...
     async def open(self, options: SessionOptions, *, with_draft: bool = False) -> bool: ...
-    async def reopen(self) -> None: ...
+    async def reopen(self) -> bool: ...
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None: ...
     def stay(self) -> None: ...
     @property
@@ -159,5 +159,9 @@ class AppContext(Protocol):
     def ask_with_key(self, variable: str, key: str) -> Ask:
         """Return a variant of `ask` that passes the API key to `tui-agent` in the environment variable `variable`."""
 
-    async def use_key(self, variable: str, key: str) -> None:
-        """Give the engine the API key in `variable` for this run, and reopen the session with this key."""
+    async def use_key(self, variable: str, key: str, model: str, base_url: str) -> bool:
+        """Give the engine the API key in `variable` for this run, and reopen the session with this key.
+
+        The reopened session uses the model `model` at the URL `base_url` (empty: the model's own). Return False if the
+        session could not be opened.
+        """

@@ -8,8 +8,10 @@ import pytest
 
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
+from tests.tui.app.test_start import empty_session
 from tui_agent.config.options import SessionOptions
-from tui_agent.protocol.commands import SetModel
+from tui_agent.errors import ConfigError
+from tui_agent.protocol.commands import SetModel, SubmitPrompt
 from tui_agent.tui.modals.provider import OWN_SERVER, Provider, ProviderForm
 
 SIZES = [(120, 40), (80, 24)]
@@ -257,6 +259,46 @@ async def test_a_typed_key_reaches_the_engine_and_is_stored_only_when_that_is_ti
     assert dict(opened[0].typed_keys) == {"DEEPSEEK_API_KEY": "sk-secret-123"}
     assert "sk-secret-123" not in repr(opened[0])
     assert bool(_files_with(tmp_path, "sk-secret")) is kept
+
+
+async def test_the_page_shows_the_model_while_the_engine_starts_again_with_a_typed_key() -> None:
+    reopened = FakeSession(empty_session("deepseek/deepseek-chat"))
+    reopened.gate = asyncio.Event()
+    opened: list[SessionOptions] = []
+    async with open_app(empty_session(), outside=Check()) as driven:
+
+        def spawn(options: SessionOptions) -> FakeSession:
+            opened.append(options)
+            return reopened
+
+        driven.app.spawn = spawn
+        await driven.until(lambda: "1  Set up a model" in driven.text())
+        await driven.type("/provider deepseek/deepseek-chat")
+        await driven.press("escape", "enter")
+        await driven.type("sk-secret-123")
+        await driven.press("enter", "enter")
+        await driven.until(lambda: opened)
+        await driven.pilot.pause()
+        assert "Ready. Write below" in driven.text() and "opening  this session again" in driven.text()
+        assert "No model is set up yet" not in driven.text() and "Pick a model above" not in driven.text()
+        assert opened[0].model == "deepseek/deepseek-chat" and opened[0].base_url is None
+        await driven.type("fix it")
+        await driven.press("enter")
+        reopened.gate.set()
+        await driven.until(lambda: reopened.submitted)
+        assert "fix it" in [one.text for one in reopened.submitted if isinstance(one, SubmitPrompt)]
+
+
+async def test_the_page_says_no_model_again_if_the_engine_does_not_start_with_the_typed_key() -> None:
+    async with open_app(empty_session(), outside=Check()) as driven:
+        driven.app.spawn = lambda _: FakeSession(failure=ConfigError("That key is not usable."))
+        await driven.until(lambda: "1  Set up a model" in driven.text())
+        await driven.type("/provider deepseek/deepseek-chat")
+        await driven.press("escape", "enter")
+        await driven.type("sk-secret-123")
+        await driven.press("enter", "enter")
+        await driven.until(lambda: "That key is not usable." in driven.text())
+        assert "No model is set up yet" in driven.text()
 
 
 def _files_with(folder: Path, words: str) -> list[Path]:

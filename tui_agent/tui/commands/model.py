@@ -193,5 +193,6 @@ async def use_provider(context: AppContext, given: Provider, answer: str = "") -
         except ConfigError as fault:
             app.say(str(fault), "error")
             return
-        await context.use_key(key_variable(given.vendor), given.key)
+        if not await context.use_key(key_variable(given.vendor), given.key, given.model, given.base_url):
+            return
     context.choices.choose_model(given.model, given.base_url, "; ".join(filter(None, remarks)))

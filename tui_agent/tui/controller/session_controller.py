@@ -220,11 +220,11 @@ class SessionController:
         """Return a variant of `ask` that passes the API key to `tui-agent` in the environment variable `variable`."""
         return self.app.outside or CommandLine(_with_key(self.app.options, variable, key), self.app.environ)
 
-    async def use_key(self, variable: str, key: str) -> None:
-        """Give the engine the API key in `variable` for this run, and reopen the session with this key."""
+    async def use_key(self, variable: str, key: str, model: str, base_url: str) -> bool:
         self.app.options = _with_key(self.app.options, variable, key)
         self.ask = self.app.outside or CommandLine(self.app.options, self.app.environ)
-        await self.sessions.reopen()
+        self.start_page.expect_model(model)
+        return await self.sessions.reopen(model, base_url)
 
     def take_state(self) -> None:
         """Update the parts of the app that depend on the session's state, after the state changed."""

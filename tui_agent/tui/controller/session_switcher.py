@@ -41,6 +41,7 @@ PREVIEW_RECORDS = 300
 """Number of records in the preview of a long session's end."""
 VERY_LONG = 20_000
 """Minimum number of events in a very long session. The user can work in it before the whole session is read."""
+THIS_SESSION = "this session again"
 
 
 class SessionSwitcher:
@@ -97,9 +98,9 @@ class SessionSwitcher:
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
         """Run `work`, which opens another session, in the background; messages wait until that session is open."""
         self.under_way = True
-        what = {"reopen": "this session again", "new": "a new session"}.get(name, "another session")
-        self._host.app.set_status(StatusView("opening", "opening", what))
-        self._host.app.show_keys()
+        _say_opening(
+            self._host, {"reopen": THIS_SESSION, "new": "a new session"}.get(name, "another session")
+        )
         self._host.worker(work, name)
 
     def stay(self) -> None:
@@ -238,17 +239,23 @@ class SessionSwitcher:
                 "error",
             )
 
-    async def reopen(self) -> None:
-        """Reopen the open session in a new engine process."""
+    async def reopen(self, model: str = "", base_url: str = "") -> bool:
+        """Reopen the open session in a new engine process; return False if it could not be opened.
+
+        If `model` is given, switch the session to this model, at the URL `base_url` (empty: the model's own).
+        """
         self.under_way = True
+        _say_opening(self._host, THIS_SESSION)
         is_stored = await asyncio.to_thread(is_session_stored, self._host.folder)
         session_id = self._host.app.session_id if is_stored else None
         options = replace(self.same_settings(), session=session_id)
         if (settings := self._host.state.settings) is not None:
             options = replace(options, policy=settings.policy)
+        if model:
+            options = replace(options, model=model, base_url=base_url or None)
         await self._close_session("switched")
         self._is_lost = True
-        await self.open(options)
+        return await self.open(options)
 
     def same_settings(self) -> SessionOptions:
         """Return options for a new session in the open session's folder, with its agent and, if usable, its model.
@@ -279,6 +286,7 @@ class SessionSwitcher:
 
     def _say_not_open(self, fault: TuiAgentError) -> None:
         self._host.chat.remove_preview()
+        self._host.start_page.expect_model("")
         self._return_unsent()
         is_locked, is_on_page = isinstance(fault, SessionLocked), False
         if self._host.session is not None or self._is_lost:
@@ -373,6 +381,11 @@ def _starts_work(item: Intent | Prompt.Submitted) -> bool:
     else:
         action, _ = TYPED.get(item.text.strip().split(" ")[0], (None, ""))
     return isinstance(item, Prompt.Submitted) if action is None else action.ground
+
+
+def _say_opening(host: SessionHost, what: str) -> None:
+    host.app.set_status(StatusView("opening", "opening", what))
+    host.app.show_keys()
 
 
 def _spawn_remote(host: SessionHost) -> Callable[[SessionOptions], AppSession]:

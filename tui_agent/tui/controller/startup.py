@@ -21,6 +21,7 @@ from tui_agent.tui.panes.model_discovery import (
 )
 from tui_agent.tui.panes.policy import policy_words
 from tui_agent.tui.panes.start import UNOPENED, StartContent
+from tui_agent.tui.prompt.prompt import PLACEHOLDER
 from tui_agent.tui.text import clean_line, shorten_home
 from tui_agent.tui.theme.startup import theme_folders
 from tui_agent.tui.widgets import key_settings
@@ -97,6 +98,8 @@ class StartPage:
         """The folder that the facts describe; None until they are read."""
         self._has_sessions = False
         self._shown_for: tuple[bool, str] | None = None
+        self._expected_model = ""
+        """Name of the model with which the session is being opened again; otherwise empty."""
 
     def show_early(self) -> None:
         """Show the start page before the session is open if it is already certain that no model is set."""
@@ -114,6 +117,7 @@ class StartPage:
 
     def show(self) -> None:
         """Show the start page for a session that was just opened."""
+        self._expected_model = ""
         if self._facts_folder not in (None, Path(self._host.work_folder)):
             self._facts = ""
             self._host.worker(self._read_facts(), "folder facts")
@@ -122,11 +126,22 @@ class StartPage:
         self._host.app.reshape()
         self.focus()
 
+    def expect_model(self, name: str) -> None:
+        """Show the start page as with the model `name` while the session is being opened again with this model.
+
+        If `name` is empty, because the session could not be opened, show the page for the session's own model.
+        """
+        before, self._expected_model = self._expected_model, name
+        if name:
+            self._host.editor.placeholder = PLACEHOLDER
+        if name or before:
+            self.refresh()
+
     def refresh(self, *, force: bool = False) -> None:
         """Update the start page if a model was set or became unusable; with `force`, update it in any case."""
         settings = self._host.state.settings
-        fault = settings.model.fault if settings else ""
-        now = (not self._host.has_model, fault)
+        fault = settings.model.fault if settings and not self._expected_model else ""
+        now = (not self._host.has_model and not self._expected_model, fault)
         if now == self._shown_for and not force:
             return
         self._shown_for, needed = now, self._host.chat.start.content.needs_model
