@@ -14,6 +14,8 @@ FILE_NAME: Final = "choices.json"
 MAX_BYTES: Final = 1 << 18
 MAX_PROJECTS: Final = 300
 """Maximum number of projects with a remembered policy. The most recent choices are kept."""
+MAX_ADDRESSES: Final = 20
+"""Maximum number of models with a remembered address. The most recent choices are kept."""
 NEVER_REMEMBERED: Final = "bypass"
 
 
@@ -26,18 +28,34 @@ class UserChoices(NamedTuple):
     sidebar: bool = True
     policies: Mapping[str, str] = MappingProxyType({})
     """Maps a project's folder to its policy; the newest choice comes last."""
+    addresses: Mapping[str, str] = MappingProxyType({})
+    """Maps a model's name to the address that the user gave for it; the newest choice comes last."""
 
     def with_policy(self, project: Path, policy: str) -> "dict[str, str]":
         """Return the remembered policies with the project's policy added.
 
         Above `MAX_PROJECTS`, drop the oldest policy.
         """
-        others = {folder: name for folder, name in self.policies.items() if folder != str(project)}
-        return dict([*others.items(), (str(project), policy)][-MAX_PROJECTS:])
+        return _with_newest(self.policies, str(project), policy, MAX_PROJECTS)
+
+    def with_address(self, model: str, base_url: str) -> "dict[str, str]":
+        """Return the remembered addresses with the model's address added.
+
+        Above `MAX_ADDRESSES`, drop the oldest address.
+        """
+        return _with_newest(self.addresses, model, base_url, MAX_ADDRESSES)
 
     def to_json(self) -> str:
         """Return the choices as the text of their file."""
-        return json.dumps(self._asdict() | {"policies": dict(self.policies)}, indent=1)
+        return json.dumps(self._asdict() | {name: dict(getattr(self, name)) for name in _MAPPINGS}, indent=1)
+
+
+_MAPPINGS: Final = ("policies", "addresses")
+
+
+def _with_newest(values: Mapping[str, str], name: str, value: str, most: int) -> dict[str, str]:
+    others = {other: known for other, known in values.items() if other != name}
+    return dict([*others.items(), (name, value)][-most:])
 
 
 def load_choices(data_dir: Path) -> tuple[UserChoices, str]:
@@ -61,10 +79,11 @@ def load_choices(data_dir: Path) -> tuple[UserChoices, str]:
 
 def _parse(plain: Mapping[str, object]) -> UserChoices:
     texts = {name: plain.get(name, "") for name in ("theme", "model", "base_url")}
-    policies, sidebar = plain.get("policies", {}), plain.get("sidebar", True)
-    if not isinstance(policies, dict) or not isinstance(sidebar, bool):
+    policies, addresses = (plain.get(name, {}) for name in _MAPPINGS)
+    sidebar = plain.get("sidebar", True)
+    if not (isinstance(policies, dict) and isinstance(addresses, dict) and isinstance(sidebar, bool)):
         raise TypeError
-    if not all(isinstance(text, str) for text in (*texts.values(), *policies.values())):
+    if not all(isinstance(text, str) for text in (*texts.values(), *policies.values(), *addresses.values())):
         raise TypeError
     usable = {folder: name for folder, name in policies.items() if name != NEVER_REMEMBERED}
-    return UserChoices(**texts, sidebar=sidebar, policies=usable)  # type: ignore[arg-type]
+    return UserChoices(**texts, sidebar=sidebar, policies=usable, addresses=addresses)  # type: ignore[arg-type]

@@ -57,7 +57,7 @@ _SCRIPTED_CLIENT = ("tui_agent.models.scripted", "ScriptedClient")
 class ModelFactory:
     """Resolves model names and creates clients.
 
-    `environ` has the keys; `replay_source` reads recorded answers. With `pace_demos`, the built-in demos answer at a
+    `environ` has the keys; `read_profiles` reads the configured profiles again; `replay_source` reads recorded answers. With `pace_demos`, the built-in demos answer at a
     speed that people can follow; otherwise they answer at once.
     """
 
@@ -67,6 +67,7 @@ class ModelFactory:
         environ: Mapping[str, str],
         clock: Clock,
         *,
+        read_profiles: Callable[[], Mapping[str, ModelProfile]] = dict,
         replay_source: Callable[[str], RecordedAnswers] | None = None,
         demo_scripts: Path = Path(),
         pace_demos: bool = False,
@@ -74,6 +75,7 @@ class ModelFactory:
         self._profiles = {**BUILT_IN_PROFILES, **config_models}
         self._environ = environ
         self._clock = clock
+        self._read_profiles = read_profiles
         self._replay_source = replay_source
         self._demos = demo_scripts
         self._pace_demos = pace_demos
@@ -99,7 +101,12 @@ class ModelFactory:
         local = self._resolve_local(name, base_url, effort)
         if local is not None:
             return local
-        route = self._routes.find(name, base_url)
+        try:
+            route = self._routes.find(name, base_url)
+        except ConfigError:
+            if not self._read_new_profile(name):
+                raise
+            route = self._routes.find(name, base_url)
         chosen_effort = effort if effort is not None else route.profile.reasoning_effort
         info = self._build_info(name, route, base_url, chosen_effort)
         if route.provider not in self._plugins:
@@ -232,6 +239,13 @@ class ModelFactory:
                 return path
         known = ", ".join(self.demos()) or "none"
         raise ConfigError(f"Unknown demo '{demo}'.", hint=f"Available: {known}.")
+
+    def _read_new_profile(self, name: str) -> bool:
+        """Read the profiles of the configuration again; return True if they have the profile `name`."""
+        profile = self._read_profiles().get(name)
+        if profile is not None:
+            self._profiles[name] = profile
+        return profile is not None
 
     def _load_recording(self, name: str) -> RecordedAnswers:
         if self._replay_source is None:

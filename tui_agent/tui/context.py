@@ -95,6 +95,9 @@ class RewindPort(Protocol):
 class ChoicesPort(Protocol):
     """Choices of the user that are saved for later starts."""
 
+    addresses: Mapping[str, str]
+    """Mapping from the name of a model to the address that the user gave for it."""
+
     def given_address(self, model: ModelInfo) -> str: ...
     def choose_model(self, name: str, base_url: str = ..., remark: str = ...) -> None: ...
     def remember(self, *, policy: str = ..., **values: str | bool) -> None: ...

@@ -31,6 +31,7 @@ def build_model_factory(base: StartupContext, loaded: LoadedPlugins | None = Non
         base.config.models,
         base.keys,
         base.clock,
+        read_profiles=lambda: base.load_config().models,
         replay_source=partial(_load_recording, base.store),
         demo_scripts=demos if demos is not None else Path("demos"),
         pace_demos=base.options.is_attended,

@@ -70,6 +70,26 @@ async def test_theme_side_panes_model_and_policy_are_in_the_file_of_choices(tmp_
         assert again.app.theme == "day" and not again.app.sidebar.display
 
 
+async def test_a_model_entered_by_its_address_stays_in_the_list_of_models(tmp_path: Path) -> None:
+    session = engine(FakeSession(golden("night_shift")))
+    async with open_app(
+        session=session, options=options(tmp_path), environ={"HOME": str(tmp_path)}
+    ) as driven:
+        assert driven.app.controller is not None
+        driven.app.controller.choices.choose_model("own", "http://127.0.0.1:9/v1")
+        await driven.until(lambda: kept(tmp_path).get("addresses") == {"own": "http://127.0.0.1:9/v1"})
+        await run(driven, "/model vendor/x")
+        await driven.until(lambda: kept(tmp_path).get("model") == "vendor/x")
+    session = engine(FakeSession(golden("night_shift")))
+    async with open_app(session=session, options=options(tmp_path), environ={"HOME": str(tmp_path)}) as again:
+        await run(again, "/model")
+        await again.type("own")
+        await again.until(lambda: "http://127.0.0.1:9/v1" in again.text())
+        await again.press("enter")
+        [command] = [one for one in session.submitted if isinstance(one, SetModel)]
+        assert (command.model, command.base_url) == ("own", "http://127.0.0.1:9/v1")
+
+
 async def test_settings_show_the_model_that_was_chosen_last(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / FILE_NAME).write_text(UserChoices(model="vendor/first").to_json())

@@ -8,7 +8,7 @@ from tests.stubs.rows import rows
 from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.settings import Config
-from tui_agent.config.user_choices import FILE_NAME, MAX_PROJECTS, UserChoices, load_choices
+from tui_agent.config.user_choices import FILE_NAME, MAX_ADDRESSES, MAX_PROJECTS, UserChoices, load_choices
 from tui_agent.tui.theme.startup import first_look
 
 CHOICES = UserChoices(theme="day", model="vendor/chosen", base_url="http://h/v1", sidebar=False)
@@ -76,7 +76,7 @@ def test_a_policy_that_may_not_be_remembered_is_not_used(tmp_path: Path, policy:
 
 @rows(
     "text",
-    ["", "{", "[]", "null", '{"theme": 3}', '{"sidebar": "no"}', '{"policies": []}', "\x00\xff", '{"policies": {"a": 1}}', "[" * 100_000],
+    ["", "{", "[]", "null", '{"theme": 3}', '{"sidebar": "no"}', '{"policies": []}', '{"addresses": {"a": 1}}', "\x00\xff", '{"policies": {"a": 1}}', "[" * 100_000],
 )  # fmt: skip
 def test_a_damaged_file_is_no_choices_and_is_reported(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE_NAME).write_text(text)
@@ -115,6 +115,15 @@ def test_the_first_frame_has_the_chosen_theme_and_side_panes(tmp_path: Path) -> 
     (config / "config.toml").write_text(f'theme = "night"\ndata_dir = "{tmp_path / "data"}"\n')
     look = first_look(SessionOptions(cwd=tmp_path), environ)
     assert (look.theme.name, look.sidebar) == ("night", False)
+
+
+def test_the_addresses_of_the_newest_models_are_kept(tmp_path: Path) -> None:
+    choices = UserChoices()
+    for number in range(MAX_ADDRESSES + 2):
+        choices = UserChoices(addresses=choices.with_address(f"m{number}", "http://h/v1"))
+    (tmp_path / FILE_NAME).write_text(choices.to_json())
+    addresses = load_choices(tmp_path)[0].addresses
+    assert len(addresses) == MAX_ADDRESSES and next(iter(addresses)) == "m2"
 
 
 def test_the_policies_of_the_newest_projects_are_kept() -> None:

@@ -240,6 +240,15 @@ def test_an_unknown_name_comes_with_what_to_do(name: str, words: str) -> None:
     assert words in caught.value.hint
 
 
+def test_a_profile_added_to_the_configuration_later_is_found() -> None:
+    configured: dict[str, ModelProfile] = {}
+    models = ModelFactory({}, {}, FakeClock(), read_profiles=lambda: configured)
+    with pytest.raises(ConfigError, match="Unknown model 'late'"):
+        models.resolve("late")
+    configured["late"] = ModelProfile(provider="openai-chat", model="m", base_url="http://h/v1")
+    assert models.resolve("late").base_url == "http://h/v1"
+
+
 def test_only_profiles_that_could_answer_are_offered_and_in_words_for_the_app_too() -> None:
     for environ, offered, silent in (
         ({}, "(bad-effort, codex, fast)", "own-key"),

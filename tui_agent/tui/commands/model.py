@@ -32,7 +32,9 @@ def choose_model_or_provider(context: AppContext, argument: str) -> None:
     def choose(value: str) -> None:
         if value.startswith(ACT):
             name, _, rest = value.removeprefix(ACT).partition(" ")
-            if name == "provider":
+            if name == "address":
+                use_model(context, rest)
+            elif name == "provider":
                 set_up_provider(context, rest, back=lambda: choose_model_or_provider(context, ""))
             else:
                 context.act(name, rest)
@@ -48,6 +50,8 @@ def use_model(context: AppContext, name: str) -> None:
         play_demo(context, name.partition(":")[2])
         return
     settings, base_url = context.state.settings, ""
+    if name not in context.profiles:
+        base_url = context.choices.addresses.get(name, "")
     if settings is not None and name == settings.model.profile:
         base_url = context.choices.given_address(settings.model)
     context.choices.choose_model(name, base_url)

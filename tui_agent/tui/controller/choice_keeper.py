@@ -7,6 +7,7 @@ failure to write is reported once.
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +28,7 @@ class ChoiceKeeper:
 
     def __init__(self, context: AppContext) -> None:
         self._context = context
+        self.addresses: Mapping[str, str] = {}
         self._lock = threading.Lock()
         self._chosen_model = ""
         """The model that the user chose last."""
@@ -90,6 +92,7 @@ class ChoiceKeeper:
 
     async def _write(self, data_dir: Path, policy: str, values: dict[str, str | bool]) -> None:
         folder, environ = Path(self._context.work_folder), self._context.app.environ
+        name, base_url = str(values.get("model", "")), str(values.get("base_url", ""))
 
         def write() -> None:
             with self._lock:
@@ -98,6 +101,9 @@ class ChoiceKeeper:
                 if policy:
                     project = find_paths(folder, environ).project.resolve()
                     changed = changed._replace(policies=choices.with_policy(project, policy))
+                if name and base_url:
+                    changed = changed._replace(addresses=choices.with_address(name, base_url))
+                    self.addresses = changed.addresses
                 if changed != choices:
                     write_private(data_dir / FILE_NAME, changed.to_json())
 

@@ -36,7 +36,8 @@ def configure(host: SessionHost) -> None:
         app.say(str(fault), "error")
         return
     config = host.config
-    damage = load_choices(config.data_dir)[1] if app.options.client == "app" else ""
+    choices_made, damage = load_choices(config.data_dir) if app.options.client == "app" else (None, "")
+    host.choices.addresses = choices_made.addresses if choices_made is not None else {}
     faults = [damage] if damage else []
     names = {path.stem for folder in theme_folders(app.environ) for path in folder.glob("*.toml")}
     names |= {path.stem for _, path in app.plugin_themes()}

@@ -99,7 +99,12 @@ def _set_up(context: AppContext, keys: frozenset[str]) -> list[Item]:
         name = model.profile or model.model
         right = model.base_url or model.provider
         items.insert(0, Item(name, name, model.model, right, "Set up", current=True))
-    return items
+    shown = {item.value for item in items} | set(context.profiles)
+    return items + [
+        Item(f"{ACT}address {name}", name, right=base_url, group="Set up")
+        for name, base_url in context.choices.addresses.items()
+        if name not in shown
+    ]
 
 
 def _by_key(keys: frozenset[str]) -> list[Item]:
