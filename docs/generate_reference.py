@@ -60,7 +60,7 @@ notify-send or macOS instead, except over ssh; `bell` only rings; `off` does nei
 for five seconds, with those facts as JSON on its standard input: `session`, `title`, `workspace`, `branch`, `model`, `policy`, `state`, `turn`,
 `context` (`tokens`, `window`, `share`) and `cost_usd`. The first line it prints is shown, without colours, in place of the pipeline.
 
-**Remembered choices.** The app remembers the theme, the model and the side panes (F6) that you choose in it, and the policy of
+**Remembered choices.** The app remembers the theme, the model and the side panes (F6) that you choose in it, the addresses of your own servers, and the policy of
 each project, in `choices.json` of the data folder. When the app starts again, in a terminal or a browser (`tui-agent serve`), it uses
 them for settings that none of the above sets; `tui-agent run` uses only the model. Options such as `--model` hold for one start. `bypass`
 is never remembered. `/new` starts with the remembered policy too. Approving a plan changes the policy of its session only:

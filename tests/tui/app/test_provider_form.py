@@ -314,3 +314,18 @@ async def test_what_was_wrong_in_the_providers_form_goes_once_something_is_typed
         assert "Enter the name of a model." in driven.text()
         await driven.type("a")
         assert "Enter the name of a model." not in driven.text()
+
+
+async def test_a_model_that_only_the_command_line_knows_is_offered_with_its_window() -> None:
+    usable = {"profile": "late", "model": "m", "window": 200_000, "input_price": None, "fault": ""}
+    unusable = {"profile": "keyless", "model": "m", "fault": "KEY is not set."}
+
+    async def outside(*words: str) -> tuple[int, str]:
+        rows = [usable, unusable] if words[:2] == ("models", "list") else []
+        return 0, "\n".join(map(json.dumps, rows))
+
+    async with open_app(golden("night_shift"), outside=outside) as driven:
+        await driven.type("/model")
+        await driven.press("escape", "enter")
+        await driven.until(lambda: "late" in driven.text())
+        assert "200k" in driven.text() and "keyless" not in driven.text()

@@ -37,7 +37,7 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
 
     async def load() -> None:
         rows = await context.reader.models_here()
-        loaded = [_loaded_item(row) for row in rows if "fault" not in row]
+        loaded = [_loaded_item(row) for row in rows if not text_of(row, "fault")]
         if picker.is_attached:
             picker.set_items(offered_items(loaded))
 
