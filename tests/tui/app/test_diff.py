@@ -21,6 +21,7 @@ from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessag
 from tui_agent.tui.modals.confirm import Confirm
 from tui_agent.tui.modals.diff import FILES_AT_ONCE, DiffSheet
 from tui_agent.tui.transcript.messages import EntryAction
+from tui_agent.tui.widgets.sheet import GRACE_PERIOD_S
 
 OLD = "".join(f"line {number}\n" for number in range(1, 31))
 NEW = OLD.replace("line 3\n", "LINE 3\n").replace("line 20\n", "LINE 20\n")
@@ -247,6 +248,21 @@ async def test_one_change_is_reverted_after_a_question_and_its_outcome_is_shown(
         await driven.settle()
         await driven.until(lambda: "a.txt was changed since. Kept." in driven.text())
         assert chosen(sheet) == ("a.txt", 0)
+
+
+async def test_a_question_that_the_user_opened_takes_enter_soon() -> None:
+    async with open_app(session=FakeSession(golden("streaming")[:3])) as driven:
+        session = driven.session
+        turn(driven, 1, change(session, "a.txt", OLD.encode(), NEW.encode()))
+        await driven.settle()
+        await show(driven)
+        await driven.press("right", "r", "enter")
+        question = driven.app.screen
+        assert isinstance(question, Confirm) and question.in_grace_period  # Enter came too early
+        assert session.submitted == [] and question.grace_period_s < GRACE_PERIOD_S
+        await driven.until(lambda: not question.in_grace_period)
+        await driven.press("enter")
+        assert [type(one) for one in session.submitted] == [RevertHunk]
 
 
 async def test_a_reverted_change_is_marked_in_the_diff_of_its_turn() -> None:

@@ -24,6 +24,7 @@ class Confirm(Sheet[bool]):
     """
 
     has_grace_period = True
+    grace_period_s = 0.15
     scope: ClassVar[Scope] = "confirm"
     key_methods = {
         "confirm_yes": ("answer", "confirm_yes"),

@@ -1,7 +1,7 @@
 """The base classes of sheets, which cover the middle of the screen: bar, head, scrolling body, foot.
 
 Invariant: a sheet has no more rows than it needs, and fills a screen that is too small for margins. If a premature
-answer could do harm, the sheet ignores keys in its first `GRACE_PERIOD_S` seconds. If the user is typing then, the
+answer could do harm, the sheet ignores keys in its first `grace_period_s` seconds. If the user is typing then, the
 sheet ignores keys for longer, and `typed_ahead` passes the typed text to the prompt.
 """
 
@@ -30,6 +30,7 @@ from tui_agent.tui.widgets.type_ahead import WRITING_PAUSE_S, TypedAhead
 
 ResultT = TypeVar("ResultT")
 GRACE_PERIOD_S = 0.3
+"""Seconds in which a question that appears by itself ignores keys. A question that the user opened needs less."""
 
 
 class FixedRows(LinePane):
@@ -76,7 +77,8 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
     scope: ClassVar[Scope]
     sheet_width: ClassVar[int] = 96
     has_grace_period: ClassVar[bool] = False
-    """True if the sheet ignores keys for the first `GRACE_PERIOD_S` seconds."""
+    """True if the sheet ignores keys for the first `grace_period_s` seconds."""
+    grace_period_s: ClassVar[float] = GRACE_PERIOD_S
     body_ground: ClassVar[Role] = "s3"
     tight_below: ClassVar[int] = 0
     """On a screen with fewer rows than this, the sheet is `tight`."""
@@ -85,7 +87,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         super().__init__()
         self.looks_of = looks
         self._opened_at = math.inf
-        self._grace_s = GRACE_PERIOD_S
+        self._grace_s = self.grace_period_s
         self.typed_ahead: TypedAhead | None = None
         """Object that gets the keys that the sheet ignores, because they can belong to a message in the prompt.
 
