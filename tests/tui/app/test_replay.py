@@ -199,7 +199,22 @@ async def test_a_text_is_found_in_events_forth_and_back() -> None:
         await shown.press("slash", *"qqqq", "enter")
         await shown.app.workers.wait_for_complete()
         await shown.pilot.pause()
-        assert 'contains "negativeqqqq"' in shown.text()
+        assert 'No event contains "negativeqqqq"' in shown.text()
+
+
+async def test_a_search_wraps_around_and_goes_back() -> None:
+    async with open_replay(NIGHT) as shown:  # at the last event
+        places = []
+        for keys in (["slash", *"negative", "enter"], ["n"], ["N"], ["N"]):
+            await shown.press(*keys)
+            await shown.app.workers.wait_for_complete()
+            await shown.pilot.pause()
+            places.append(shown.screen.playhead.place)
+            if len(places) == 1:
+                assert "Continued at the beginning. N next match, Shift+N previous" in shown.text()
+        first, second, third, last = places
+        assert first == third < second < last < 196
+        assert "Continued at the end." in shown.text()
 
 
 async def test_what_cannot_be_done_is_not_offered() -> None:

@@ -118,21 +118,24 @@ class ReplayScreen(ReplayActions):
     async def _find(self, *, forward: bool) -> None:
         place, records = self.playhead.place, self.moments.records
         match = await asyncio.to_thread(search_text, records, self._wanted, place, forward=forward)
-        if match is not None:
-            self.move_to(match)
-        else:
-            where = "after" if forward else "before"
-            self.say(f'No event {where} this one contains "{self._wanted}".', "warning")
+        if match is None:
+            self.say(f'No event contains "{self._wanted}".', "warning")
+            return
+        self.move_to(match)
+        is_wrapped = match <= place if forward else match >= place
+        start = f"Continued at the {'beginning' if forward else 'end'}. " if is_wrapped else ""
+        keys = f"{self.key_map.key_of('replay_again', 0)} next match, {self.key_map.key_of('replay_again', 1)} previous"
+        self.say(f"{start}{keys}")
 
 
 def search_text(records: Sequence[Record], text: str, place: int, *, forward: bool) -> int | None:
     """Return the index of the next or previous record that contains the text, ignoring case; None if there is none.
 
-    The search begins after or before the index `place`.
+    The search begins after or before the index `place`, and continues at the other end of the records.
     """
-    wanted = text.casefold()
-    places = range(place + 1, len(records)) if forward else range(place - 1, -1, -1)
-    for number in places:
+    wanted, sign = text.casefold(), 1 if forward else -1
+    for distance in range(1, len(records) + 1):
+        number = (place + sign * distance) % len(records)
         record = records[number]
         if not isinstance(record, Envelope) or isinstance(record.payload, ModelDelta | ToolProgress):
             continue
