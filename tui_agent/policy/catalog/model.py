@@ -38,7 +38,7 @@ Language: TypeAlias = Literal["awk", "jq", "printf", "sed", "find", "fd", "xargs
 Meaning: TypeAlias = Literal[
     "text",  # any text; names no file and changes nothing: a search pattern, a format
     "number",  # digits, with an optional sign or unit; nothing else
-    "count",  # a number up to 10,000 without a unit
+    "count",  # a number up to 1,000,000 without a unit
     "seconds",  # a number up to 99 without a unit
     "read",  # a file whose content is read
     "list",  # a file or folder whose name, size or dates are shown, but not its content

@@ -26,7 +26,7 @@ _NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
         re.compile(r"[+-]?\d+(\.\d+)?[A-Za-z%]{0,3}|[+-]?\.\d+"),
         "{word} of {program} may be something other than a number",
     ),
-    "count": (re.compile(r"[+-]?(\d{1,4}|10000)(\.\d+)?"), "{program} may run for a long time with {word}"),
+    "count": (re.compile(r"[+-]?(\d{1,6}|1000000)(\.\d+)?"), "{program} may run for a long time with {word}"),
     "seconds": (re.compile(r"\d{0,2}(\.\d+)?"), "{program} may run for a long time with {word}"),
 }
 """Maps the meaning of a word to (pattern of numbers, doubt about a word that does not match)."""
