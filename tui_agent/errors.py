@@ -17,7 +17,7 @@
     ├── ToolError             a tool call failed; the message is for the model
     ├── LoginNeeded           an MCP server wants a login
     ├── EnvironmentFault      the environment (files, processes) failed
-    │   ├── EnvironmentLost   the machine is gone or its provider failed; a new one may work
+    │   ├── EnvironmentLost   the machine is gone or its provider failed; a new one can work
     │   └── StaleFile         the file changed after it was read; nothing was written
     ├── CheckpointError       a checkpoint or restore failed; the workspace is unchanged
     ├── PluginError           a plugin cannot be loaded or misbehaves
@@ -107,7 +107,7 @@ class ToolUnavailable(ToolError):
 
 
 class LoginNeeded(TuiAgentError):
-    """An MCP server wants a login that is not saved, or that it no longer accepts."""
+    """An MCP server needs a login. No login is saved, or the server no longer accepts the saved login."""
 
     def __init__(self, server: str) -> None:
         super().__init__(f"needs login: tui-agent mcp login {server}")
@@ -118,7 +118,7 @@ class EnvironmentFault(TuiAgentError):
 
 
 class EnvironmentLost(EnvironmentFault):
-    """The machine or container is gone, or its provider does not answer; the same work can succeed on a new one."""
+    """The machine or container is gone, or its provider does not answer. The same work can succeed on a new machine."""
 
 
 class StaleFile(EnvironmentFault):

@@ -4,9 +4,9 @@ Python's own decorator generates and compiles six methods for each frozen class,
 loads 380 frozen classes when it starts, so this was a third of the start-up time. Here only `__init__` is compiled; the
 classes share the other methods.
 
-Invariant: a class behaves as if Python's own decorator had made it, also for `dataclasses.replace`, type checkers and
-Pydantic. Python's decorator still makes two kinds of classes: those without `frozen` and `slots`, and those that
-inherit from a dataclass.
+Invariant: a class behaves as if Python's own decorator had made it. `dataclasses.replace`, type checkers and Pydantic
+also treat it that way. Python's decorator still makes two kinds of classes: those without `frozen` and `slots`, and
+those that inherit from a dataclass.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
 """The agent that an editor talks to: opens, lists and controls sessions.
 
-Invariant: an error in a request is sent to the editor as the answer to that request; everything else continues.
+Invariant: the error of a failed request is sent to the editor as the answer to that request. Other requests continue.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""One session that an editor controls: its prompts, permission requests and questions, and the updates about it.
+"""A session that an editor controls, with its prompts, permission requests, questions and updates.
 
 Invariant: the session is used through the same interface as in the app. So its log is complete, and the app can open
 it.

@@ -1,6 +1,7 @@
 """The protocol's messages as JSON lines over two pipes.
 
-Invariant: a line that is not a JSON object is skipped with a message on standard error; it never ends the connection.
+Invariant: a line that is not a JSON object is skipped, with a message on standard error. Such a line never ends the
+connection.
 """
 
 import asyncio

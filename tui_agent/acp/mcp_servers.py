@@ -1,4 +1,4 @@
-"""Conversion of the MCP servers that an editor sends for a session to entries of the configuration."""
+"""Conversion of an editor's MCP servers to entries of the configuration."""
 
 import json
 import re

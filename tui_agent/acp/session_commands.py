@@ -1,6 +1,6 @@
 """Slash commands about the session itself that work in an editor: `/compact`, `/undo`, `/redo`.
 
-Invariant: these commands start no turn; each one reports its effect to the editor in a sentence.
+Invariant: these commands start no turn. Each command reports its effect to the editor in a sentence.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def session_command(message: SubmitPrompt) -> Command | None:
 
 
 class ReportedCommand(SettledCommand):
-    """A command that was sent to the session; `report` has sentences about its effect."""
+    """A command that was sent to the session. `report` describes the command's effect in sentences."""
 
     report = ""
 

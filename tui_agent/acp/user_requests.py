@@ -1,4 +1,4 @@
-"""Permission requests and questions of the engine, as options to choose from in an editor.
+"""The engine's permission requests and questions, as options to choose from in an editor.
 
 Invariant: only a valid choice can allow a call. A cancelled request, an unknown option, an error or a lost connection
 denies the call.

@@ -1,4 +1,4 @@
-"""Entry point: run the command named on the command line; print errors as one line and return an exit status.
+"""Entry point: runs the command named on the command line, prints errors as one line and returns an exit status.
 
 Invariant: only the called command's module is imported, and every exit goes through `main`.
 """

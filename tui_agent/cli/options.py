@@ -1,7 +1,7 @@
-"""Options that are common to several commands, their conversion to `SessionOptions`, and loading of what they select.
+"""Options that several commands share, and their conversion to `SessionOptions`.
 
-Invariant: no slow module is imported, so that --help is fast; the choices below equal the choices in
-`protocol.settings` (a test compares them).
+Invariant: no slow module is imported, so that --help is fast. The choices below equal the choices in
+`protocol.settings`; a test compares them.
 """
 
 import argparse

@@ -1,4 +1,7 @@
-"""The trials of `plugins check`: tools with made-up arguments, panes of a recorded log, and the plugin's tests."""
+"""The trials of `plugins check`.
+
+They call a plugin's tools with made-up arguments, draw its panes for a recorded log, and run its tests.
+"""
 
 import ast
 import shutil

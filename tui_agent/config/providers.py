@@ -24,7 +24,7 @@ CLIENTS: Mapping[str, ClientName] = {
 class Provider:
     """A provider of models, used as `name/model`. If `base_url` is empty, litellm knows the address.
 
-    `key_variables` are environment variables; the first one that is set is used. If it is empty, no key is needed.
+    `key_variables` are environment variables. The first one that is set is used. If there are none, no key is needed.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """The user's choices that the app remembers between starts: theme, model, side panes, and the policy of each project.
 
-Invariant: they are in one file of the data folder, never in config.toml, and apply only to settings that no
-configuration sets. A damaged file means no choices. `bypass` is neither saved nor used.
+Invariant: the choices are stored in one file of the data folder, never in config.toml. They apply only to settings that
+no configuration sets. A damaged file means no choices. `bypass` is neither saved nor used.
 """
 
 import json

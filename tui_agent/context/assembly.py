@@ -104,8 +104,8 @@ class PackedRequest:
 
     `needed` and `chars` are the tokens and characters of the request before shortening. `cuts` are the user messages,
     instructions and summaries that had to be cut because the window cannot hold them; `needed` counts their size after
-    the cut. `short` are the shortened sections. `last` is the maximum tokens of a request that leaves only a minimum
-    for the answer; None if the window is unknown.
+    the cut. `short` are the shortened sections. `last` is the request's maximum size in tokens if only a minimum is
+    reserved for the answer. It is None if the window is unknown.
     """
 
     system: str

@@ -1,6 +1,6 @@
 """Working memory of a task: facts from the results of tool calls, in named blocks of limited size.
 
-Invariant: all functions are pure: the same memory, call and result give the same blocks. Results of parallel calls only
+Invariant: all functions are pure. The same memory, call and result give the same blocks. Results of parallel calls only
 add or remove items of lists, so that no result overwrites another.
 """
 

@@ -1,7 +1,7 @@
 """Calculation of a summary's size, and a description of the largest sections of a request.
 
-Invariant: all functions are pure. Required content stays complete if the window can hold it with the fixed content and
-a few of the newest messages, even if little room for work remains.
+Invariant: all functions are pure. Required content is not cut if it fits into the window with the fixed content and a
+few of the newest messages. Little room for work can remain in the window then.
 """
 
 from collections.abc import Sequence

@@ -47,8 +47,8 @@ _IMAGE = TextContent(text="[image left out: no room]")
 class FittedHistory:
     """A history while it is being fitted into the window.
 
-    `short` has the positions of shortened messages by section. `words` has, by position, the full texts of user
-    messages and summaries that were cut.
+    `short` maps a section to the positions of its shortened messages. `words` maps the position of a user message or
+    summary that was cut to the full text.
     """
 
     counted: list[MessageCount]

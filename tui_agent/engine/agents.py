@@ -1,4 +1,4 @@
-"""The engine's own agents: the default agent, which asks the model, and agents that do not ask it.
+"""The engine's own agents: the default agent, which asks the model, and agents that do not ask the model.
 
 Invariant: an agent only returns actions. The policy judges an agent's own calls exactly as it judges a model's calls.
 """

@@ -1,6 +1,6 @@
 """Interruption of a plugin's code that blocks the event loop: a loop without `await`, or a call that only sleeps.
 
-It is interrupted after `BLOCK_LIMIT_S`, or at once if the user stops the turn (`STOP_SIGNAL`).
+The code is interrupted after `BLOCK_LIMIT_S`, or at once if the user stops the turn (`STOP_SIGNAL`).
 
 Invariant: only code inside a plugin guard is interrupted, and the guard's error names the plugin. The engine's own code
 is never interrupted. Without a main thread (an event loop in another thread) nothing is watched.

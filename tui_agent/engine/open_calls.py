@@ -1,4 +1,4 @@
-"""Cleanup of open calls, delegates and requests, which have no recorded end, after an interruption, a limit or a crash.
+"""Cleanup after an interruption, a limit or a crash. It closes calls, delegates and requests without a recorded end.
 
 Invariant: a call stays open only if it waits for approval and never started. Its recorded arguments must be exactly as
 the model sent them. The next run then asks about the call again. Every other open call gets a result, and every open

@@ -13,7 +13,7 @@ from tui_agent.protocol.events.session import CommandRejected
 
 
 class PluginReload:
-    """Reloads the plugins of an engine. Programs that a changed plugin keeps running are ended."""
+    """Reloads the plugins of an engine. Ends the programs that a changed plugin keeps running."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ class Comparison(_StoredModel):
     """The paired comparison of two arms. A pair is two cells of the same case and repetition.
 
     A pair is discordant if only one of its two cells passed. `p_adjusted` is the p-value after adjustment for several
-    comparisons. `adjusted_for` is their number; a comparison counts if it has enough discordant pairs.
+    comparisons. `adjusted_for` is the number of comparisons with enough discordant pairs.
     """
 
     first: str

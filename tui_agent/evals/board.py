@@ -1,6 +1,7 @@
 """The progress of evaluation runs, read from their folders: the runs of a workspace, and the state of each cell.
 
-Invariant: reading writes nothing and takes no lock, so it works during a run; a finished cell is read only once.
+Invariant: reading writes nothing and takes no lock, so the progress can be read during a run. A finished cell is read
+only once.
 """
 
 from pathlib import Path

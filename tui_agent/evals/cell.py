@@ -1,6 +1,6 @@
 """One cell of a run: a fresh workspace, one session of the agent, tests and verifier, and the result.
 
-Invariant: tests and verifier run on copies, so the workspace stays as the agent left it; their results are in the
+Invariant: tests and verifier run on copies, so the workspace stays as the agent left it. Their results are in the
 session's log before the session closes.
 """
 

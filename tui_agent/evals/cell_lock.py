@@ -1,6 +1,7 @@
-"""The lock that the cell processes of a run share. A resumed run waits until no process of the killed run holds it.
+"""The lock that the cell processes of a run share. A resumed run waits until no process of the killed run holds the
+lock.
 
-Invariant: the lock is a `flock`, so the kernel releases it however a process ends.
+Invariant: the lock is a `flock`. The kernel releases it when a process ends, even if the process is killed.
 """
 
 import fcntl

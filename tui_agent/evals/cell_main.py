@@ -1,6 +1,6 @@
 """The process of one cell: `python -m tui_agent.evals.cell_main RUN_FOLDER CELL_JSON PARENT_PID`.
 
-Invariant: the result is stored before the process ends with status 0; nothing is written if the parent died first.
+Invariant: the result is stored before the process ends with status 0. Nothing is written if the parent died first.
 """
 
 import os

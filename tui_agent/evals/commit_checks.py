@@ -1,6 +1,6 @@
-"""Checks of an agent's checkpoints that run while it works (`--evaluate commits`).
+"""Checks of an agent's checkpoints while the agent works (`--evaluate commits`).
 
-Invariant: the winner is the earliest checkpoint that passes all checks; no later checkpoint changes that.
+Invariant: the winner is the earliest checkpoint that passes all checks. Later checkpoints do not change the winner.
 """
 
 import shutil
@@ -41,8 +41,8 @@ Report = Callable[[CheckedCommit], None]
 class CommitChecks:
     """Checks each checkpoint of a session in a background task of `group`; `session` is the session's folder.
 
-    `report` is called with each checked checkpoint. `on_winner` is called once, with the checkpoint whose check is the
-    first to pass.
+    `report` is called with each checked checkpoint. `on_winner` is called once, with the first checkpoint that passed
+    its checks.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Environments of evaluations in Python files: decorators for an author's tests, and loading of the file.
 
-Invariant: the error for a file that cannot be used names the file and the reason; decorators register nothing globally.
+Invariant: the error for a file that cannot be used names the file and the reason. Decorators register nothing globally.
 """
 
 import inspect
@@ -81,7 +81,7 @@ def setup(function: EnvFunction) -> Setup:
 
 
 class EvalEnvironment:
-    """The tests and the setup of one environment. The tests have the order of the environment's file."""
+    """The tests and the setup of one environment. The tests are in the order of the environment's file."""
 
     def __init__(self, name: str, tests: Iterable[EnvTest], setup: Setup | None = None) -> None:
         self.name = name

@@ -1,7 +1,7 @@
 """The oracle of a case: known-good answers of a script or a frozen session, or a plugin's function.
 
-Invariant: an oracle's answers go through the real tools and the real policy; a call that ends differently than expected
-is a fault.
+Invariant: an oracle's answers go through the real tools and the real policy. It is a fault if a call ends differently
+than expected.
 """
 
 import json

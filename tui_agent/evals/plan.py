@@ -102,9 +102,9 @@ class Plan(_StoredModel):
 
 
 class Findings(_StoredModel):
-    """The number of findings of a program in the files that the agent changed.
+    """Counts of a program's findings in the files that the agent changed.
 
-    `before` counts the findings before the agent's work; None if the program failed on the files before that work.
+    `before` counts the findings before the agent's work; None if the program failed on these files.
     """
 
     before: int | None = None

@@ -43,7 +43,7 @@ class CellFault:
 
 @dataclass(frozen=True, slots=True)
 class CellRetry:
-    """A cell whose attempt number `attempt` failed and that is tried again after `pause_s` seconds."""
+    """A cell that failed and is tried again after `pause_s` seconds. `attempt` is the number of the failed attempt."""
 
     attempt: int
     reason: str

@@ -1,4 +1,4 @@
-"""The runner of a plan's cells on a Ray cluster: a worker runs a cell like the local pool, and sends its files back.
+"""The runner of a plan's cells on a Ray cluster. A worker runs a cell as the local pool does, and sends its files back.
 
 Invariant: a cell's folder appears in the run only when it is complete and its session is there. A lost worker leaves
 nothing in the run.

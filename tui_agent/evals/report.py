@@ -1,9 +1,9 @@
-"""The report of one or more evaluation runs: pass rates, figures, failures and comparisons.
+"""The report of one or more evaluation runs: pass rates, measured values, failures and comparisons.
 
 The JSON output has the fields of `Report`.
 
-Invariant: all figures of sessions come from the metrics fold, as stored in `result.json`; cells in which the model's
-provider failed are only counted, and no rate, figure or comparison includes them.
+Invariant: all measured values of sessions come from the metrics fold, as stored in `result.json`. A cell in which the
+model's provider failed is counted, but no rate, measured value or comparison includes the cell.
 """
 
 from collections.abc import Iterable, Sequence
@@ -84,7 +84,7 @@ class Group(_Part):
 
 
 class FigureValue(_Part):
-    """The value of a figure for one arm. `cells` is the number of cells that measured the figure.
+    """A measured value of one arm. `cells` is the number of cells that measured it.
 
     `total` is None if a sum has no meaning.
     """
@@ -95,7 +95,7 @@ class FigureValue(_Part):
 
 
 class Figure(_Part):
-    """A figure of the sessions, with its value for each arm."""
+    """A measured value of the sessions, for each arm."""
 
     name: str
     label: str

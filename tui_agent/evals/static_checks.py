@@ -1,6 +1,6 @@
-"""Static checks of a cell: the number of findings of each linter and of pytest, before and after the agent.
+"""Static checks of a cell: the number of findings of each linter and of pytest, before and after the agent's work.
 
-Invariant: programs run on copies with the hidden tests; a program that is not installed or fails is left out.
+Invariant: programs run on copies with the hidden tests. A program that is not installed or fails is left out.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Statistics of pass rates: confidence intervals and the paired comparison of two arms.
 
-Invariant: the p-values of the paired test are exact; only the interval of a rate uses a normal approximation. This
+Invariant: the p-values of the paired test are exact. Only the interval of a rate uses a normal approximation. This
 module does no I/O.
 """
 

@@ -1,6 +1,6 @@
-"""Workspaces of evaluation cases: fresh copies of fixtures, and copies in which tests run.
+"""Calls of other people's functions with a time limit that holds even if the function blocks.
 
-Invariant: the copied fixture or workspace is never changed; nothing is written outside the target folder.
+Invariant: the caller gets a result soon after the time limit, even if the function never returns.
 """
 
 import shutil

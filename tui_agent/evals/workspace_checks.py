@@ -1,6 +1,6 @@
-"""Checks of a workspace after the agent: tests, verifier and expectations, on copies with the hidden tests.
+"""Checks of a workspace after the agent's work: tests, verifier and expectations, on copies with the hidden tests.
 
-Invariant: the checked folder is never changed; a check without a result is recorded as a fault with category and
+Invariant: the checked folder is never changed. A check without a result is recorded as a fault with category and
 reason.
 """
 

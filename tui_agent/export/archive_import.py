@@ -1,7 +1,8 @@
 """Import of a session from an archive.
 
-Invariant: the archive is untrusted. Only members with names of a known form are written. Each becomes a new file in a
-temporary folder, of at most the size in the manifest. The folder becomes a session only after everything was checked.
+Invariant: the archive is untrusted. Only members with names of a known form are written. Each member becomes a new file
+in a temporary folder, and is not larger than the manifest says. The folder becomes a session only after everything was
+checked.
 """
 
 import gzip

@@ -1,6 +1,6 @@
 """Conversion of a session to the Agent Trajectory Interchange Format (ATIF), which other evaluation tools read.
 
-Invariant: the document has the current branch only. An answer of a model and the results of its calls are one entry; a
+Invariant: the document has the current branch only. An answer of a model and the results of its calls are one entry. A
 delegate's work is an embedded trajectory.
 """
 

@@ -1,6 +1,6 @@
 """Upload of exported files to S3 or a compatible object storage, and download from it.
 
-Invariant: credentials, region and endpoint are those of boto3's own configuration (`AWS_…` variables, `~/.aws`).
+Invariant: credentials, region and endpoint come from boto3's own configuration (`AWS_…` variables, `~/.aws`).
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """A session's log lines and blobs for export, redacted again with the current rules.
 
-Invariant: a line or text without secrets is exported byte for byte. A redacted line gets a new checksum, a redacted
-blob a new name, and all references use the new name.
+Invariant: a line or text without secrets is exported byte for byte. A redacted line gets a new checksum. A redacted
+blob gets a new name, and all references to the blob use this name.
 """
 
 import hashlib

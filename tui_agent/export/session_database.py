@@ -1,7 +1,7 @@
 """A database of all sessions for SQL queries, in one DuckDB file beside the sessions.
 
-Invariant: the file is derived from the logs and can be deleted at any time. A query is read-only: it cannot change the
-database, nor read or write files, nor load extensions.
+Invariant: the file is derived from the logs and can be deleted at any time. A query can only read the database. It
+cannot read other files, write files or load extensions.
 """
 
 import re

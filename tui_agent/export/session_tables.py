@@ -1,7 +1,7 @@
 """The tables of all sessions that `tui-agent query` offers, and the rows of one session in them.
 
-Invariant: the rows of a fork cover only its own events, so that no cost is counted twice. Texts are the same as in the
-log: redacted, and cut to their beginning if long.
+Invariant: the rows of a fork cover only its own events, so that no cost is counted twice. Texts are redacted, as in the
+log, and only the beginning of a long text is kept.
 """
 
 from collections.abc import Iterator, Mapping

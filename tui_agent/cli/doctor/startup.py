@@ -1,4 +1,6 @@
-"""Search for files that run code at every start of this Python interpreter, and that no package installed.
+"""Search for start-up files of this Python interpreter that no package installed.
+
+A start-up file runs at every start of Python, before the program.
 
 Invariant: the files are compared by hash, and never run or imported.
 """
@@ -22,7 +24,7 @@ _OF_VENV = {"_virtualenv.pth": b"import _virtualenv"}
 
 
 class ForeignFile(NamedTuple):
-    """A file that runs at the start of Python and that belongs to no package, or was `changed` after installation.
+    """A start-up file of Python that belongs to no package, or that was `changed` after installation.
 
     `runs` is True if the file runs code; otherwise it only adds folders to the module path.
     """

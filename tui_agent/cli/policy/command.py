@@ -177,7 +177,7 @@ def read_line(line: str) -> str:
 
 @dataclass(frozen=True)
 class PolicyBench:
-    """A policy, and the facts about one workspace that its decisions depend on."""
+    """A policy, and the facts about a workspace that the policy needs for its decisions."""
 
     policy: RulePolicy
     facts: PolicyFacts

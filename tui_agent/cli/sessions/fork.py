@@ -1,4 +1,6 @@
-"""The subcommands `sessions fork` and `sessions what-if`, which runs a fork with one change and compares it.
+"""The subcommands `sessions fork` and `sessions what-if`.
+
+`what-if` makes a fork, runs it with one change, and compares it with the original.
 
 Invariant: the parent's log and files do not change. If the fork's workspace cannot be created, there is no fork. A
 what-if never works in the original's folder, and actions that the policy would ask about are denied.

@@ -51,7 +51,8 @@ _HEAD_BYTES = 64 * 1024
 class LogPart:
     """The records of a log that are read for a preview.
 
-    `first_message` is the session's first message if it is not among the records and could be read.
+    `first_message` is the session's first message. It is None if `records` are the whole log, or if the message was not
+    found at the log's beginning.
     """
 
     records: Sequence[Record]

@@ -15,7 +15,7 @@ _ACTS = {"write": "restored", "create": "recreated", "remove": "deleted", "mode"
 class RevertResult:
     """The plan of a revert and the events that the revert led to.
 
-    `moved` is None if the conversation was not moved, `restored` is None if no file was restored.
+    `moved` is None if the conversation was not moved. `restored` is None if no file was restored.
     """
 
     plan: CheckpointPlanned

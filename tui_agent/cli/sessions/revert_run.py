@@ -1,7 +1,8 @@
 """Revert without the app: opens the session, asks the engine for a plan, and carries the plan out.
 
-A separate module because it loads the engine. Invariant: if only files are reverted, and someone else also changed all
-of them, nothing happens without `--overwrite`.
+This is a separate module because it loads the engine.
+
+Invariant: if only files are reverted, and someone else also changed all of them, nothing happens without `--overwrite`.
 """
 
 import sys

@@ -59,7 +59,7 @@ class Entry(NamedTuple):
 
 
 class FileList(NamedTuple):
-    """The files of a repository in path order, and for each reason the number of files left out.
+    """The files of a repository in path order, and the number of files left out for each reason.
 
     `is_current` compares `folders` (modification times by path) and `index_key` to detect added and removed files.
     """

@@ -1,6 +1,6 @@
 """Indexing of files: extraction of the symbols and words that the index stores.
 
-Invariant: no content of a file stops the indexing: a file that cannot be indexed is stored with the reason and without
+Invariant: no content of a file stops the indexing. A file that cannot be indexed is stored with the reason and without
 words. The same bytes give the same text. The cache of words is limited and only saves time.
 """
 

@@ -82,9 +82,9 @@ def _is_same(first: tuple[object, object], second: tuple[object, object]) -> boo
 class RepoMap:
     """The map of the repository or folder at `root`. Nothing is read before the first call.
 
-    `cache_folder` holds the index, outside the repository. `patience` is the maximum wait of a call until changed files
-    are indexed, in seconds. If `detached`, the worker process continues after this process ends. `languages` are the
-    languages that plugins added; the index for them is a separate file.
+    `cache_folder` holds the index, outside the repository. `patience` is the maximum time that a call waits until
+    changed files are indexed, in seconds. If `detached`, the worker process continues after this process ends.
+    `languages` are the languages that plugins added; the index for them is a separate file.
     """
 
     def __init__(

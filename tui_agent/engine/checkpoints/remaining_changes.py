@@ -1,6 +1,6 @@
 """Changes of the user that are still in the files after an undo, a redo or a revert.
 
-Invariant: such a change is recorded on the new branch, because its record is on the branch that was left.
+Invariant: such a change is recorded again on the new branch, because its first record is on the old branch.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from tui_agent.protocol.events.files import FileChanged
 
 @dataclass(slots=True)
 class FileRecords:
-    """The files that a stretch of a branch changed.
+    """The file changes in a part of a branch.
 
     `first` and `newest` are each file's first and newest change. `by_user` are the files that the user changed too.
     """

@@ -1,4 +1,6 @@
-"""Execution of delegates: agents that another agent starts, in the same log, with their own context and budget.
+"""Execution of delegates, the agents that another agent starts.
+
+A delegate works in the same log, but has its own context and budget.
 
 Invariant: `agent.spawned` is followed by exactly one `agent.finished`, and the calling agent gets a report. A delegate
 can use only the tools listed in `agent.spawned`. It cannot ask the user, and it cannot end the turn.

@@ -2,7 +2,7 @@
 
 Invariant: the map is recorded with its message and keeps its position, so that the provider's cache stays valid. No
 request waits longer than `MAX_WAIT_S` for the map. If a request does not contain the map, its `context.packed` event
-states the reason. The map is then in the first request after it is ready.
+states the reason. The map is added to the first request after it is ready.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """Access checks: the tools that an agent can call, and the files and hosts that other operations can use.
 
-Invariant: if the policy denies reading a file, a search, a mention or an instruction file does not show it either.
+Invariant: no search, mention or instruction file shows a file that the policy denies reading.
 """
 
 from tui_agent.engine.components import EngineParts

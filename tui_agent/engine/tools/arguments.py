@@ -1,9 +1,9 @@
 """Validation of a call's arguments with the tool's pydantic model or, for tools of MCP servers, its JSON schema.
 
-Invariant: a value is converted only if its meaning is clear: JSON text to an object or list, other text to a number or
-boolean. Text fields are never changed. For a tool with a model, argument names of other programs are replaced first.
-A name that the tool itself uses is not replaced. A call with two names for one argument and different values is
-rejected.
+Invariant: a value is converted only if its meaning is clear. JSON text can become an object or list, and other text a
+number or boolean. Text fields are never changed. For a tool with a pydantic model, argument names that other programs
+use are replaced first. A name that the tool itself uses is not replaced. A call is rejected if it gives one argument
+two different values under two names.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A call with the facts for the decision about it."""
+"""A tool call, and the facts that the decision about it depends on."""
 
 from dataclasses import field
 
@@ -11,7 +11,7 @@ from tui_agent.ports.policy import Decision
 
 @dataclass(frozen=True, slots=True)
 class JudgedCall(CheckedCall):
-    """A call with the facts for the decision about it.
+    """A tool call, and the facts that the decision about it depends on.
 
     `restorable` are the files that the call deletes by name and that `/undo` can restore. `tried` is the result of the
     call's trial in the sandbox; None if there was no trial.

@@ -1,8 +1,8 @@
 """Execution of calls that passed the gate: records start and end, limits the time, merges output.
 
 Invariant: `tool.started` is stored before the tool runs, and synced if the call can change something. An exception in
-the tool becomes the call's result and does not end the turn. A cancellation ends the turn, and so does a store that
-cannot write.
+the tool becomes the call's result and does not end the turn. The turn ends if it is cancelled, or if the store cannot
+write.
 """
 
 import contextlib

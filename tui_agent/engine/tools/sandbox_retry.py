@@ -1,4 +1,4 @@
-"""Execution of a call's commands in the sandbox, and again with more permissions if the user allows this.
+"""Execution of a call's commands in the sandbox. A command can run again with more permissions if the user allows this.
 
 If the sandbox blocked a command, the command can run again outside the sandbox. If a command needs hidden files with
 secrets, it can run again in the sandbox with these files visible.

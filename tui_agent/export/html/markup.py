@@ -1,6 +1,6 @@
 """The only source of HTML markup for the page.
 
-Invariant: a plain string is always escaped; only `SafeHtml` is inserted unchanged.
+Invariant: a plain string is always escaped. Only `SafeHtml` is inserted unchanged.
 """
 
 from html import escape

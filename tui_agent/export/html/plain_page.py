@@ -1,4 +1,4 @@
-"""A plain HTML page for figures and tables, with its own style.
+"""A plain HTML page for graphs and tables, with its own style.
 
 Invariant: a page needs no network and runs no script.
 """

@@ -1,6 +1,6 @@
 """The progress of a trajectory: tests passed after each part, as text, SVG and HTML.
 
-Invariant: the graphs are made of figures and redacted texts only; a page needs no network and runs no script.
+Invariant: the graphs contain only numbers and redacted texts. A page needs no network and runs no script.
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ circle { fill: var(--line); }
 
 @dataclass(frozen=True, slots=True)
 class ProgressPoint:
-    """Test counts after a part that ran tests, summed over the newest run of each test command so far.
+    """Test counts after a part that ran tests. They are sums over the newest run of each test command so far.
 
-    `command` is the newest test command; `commands` counts the test commands so far. `solved` counts the test
-    commands that passed in their newest run.
+    `command` is the newest test command; `commands` counts the test commands so far. `solved` counts the test commands
+    that passed in their newest run.
     """
 
     part: int

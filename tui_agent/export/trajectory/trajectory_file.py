@@ -40,7 +40,7 @@ LEFT_BEHIND_S: Final = 3600.0
 class TrajectoryFile:
     """Builds `trace.parquet` in `dest` from the records of the session in `session`.
 
-    `run_fields` are fields of the run that the log does not have; `last_part` leaves out later parts. All methods
+    `run_fields` are fields of the run that the log does not have. Parts after `last_part` are left out. All methods
     block.
     """
 
