@@ -33,7 +33,7 @@ class Conversation:
 
     @property
     def id(self) -> SessionId:
-        """The session's id, with which this module or the app can open the session again."""
+        """The session's id. This module or the app can open the session again by its id."""
         return self._session.id
 
     def submit(self, command: Command) -> CommandId:

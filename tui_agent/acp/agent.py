@@ -291,7 +291,7 @@ def _effort_option(settings: SessionSettings) -> SessionConfigOptionSelect:
 
 
 def _model_choices(base: StartupContext) -> list[SessionConfigSelectOption]:
-    """Return the configured models and the models of vendors with keys, but no models of plugins and demos."""
+    """Return the usable models, without the models of plugins and demos."""
     return [
         SessionConfigSelectOption(value=info.profile, name=info.profile, description=info.model)
         for info in build_model_factory(base, LoadedPlugins()).usable_models()

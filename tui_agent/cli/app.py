@@ -92,7 +92,7 @@ def open_app(options: SessionOptions, *, choose: bool = False) -> int:
 
 
 def has_free_processor() -> bool:
-    """Return True if the number of runnable processes probably leaves a processor for a second process."""
+    """Return True if a second process can probably run on a processor of its own."""
     try:
         with open("/proc/loadavg", encoding="ascii") as file:  # noqa: PTH123 - importing pathlib takes longer
             runnable = int(file.read().split()[3].partition("/")[0])

@@ -111,7 +111,7 @@ def _walk(places: list[Place], read_words: str) -> str:
 
 
 def _value_cases(places: list[Place], line: Callable[[Sequence[str]], str]) -> str:
-    """Return the lines of a shell's `case`, which set the allowed values of the option before the cursor."""
+    """Return the branches of a shell's `case` statement. Each branch sets the allowed values of one option."""
     return "\n".join(
         f'      "{f" {place.path}" if place.path else ""} {entry.word}") {line(entry.choices)} ;;'
         for place in places

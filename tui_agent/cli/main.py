@@ -152,7 +152,7 @@ def report(error: BaseException, *, debug: bool) -> None:
 
 
 def is_output_fault(error: BaseException) -> bool:
-    """Return True if the error came from writing to standard output: the OSError then has no file name."""
+    """Return True if the error came from writing to standard output. Such an `OSError` has no file name."""
     return isinstance(error, OSError) and error.filename is None and error.errno in OUTPUT_FAULTS
 
 

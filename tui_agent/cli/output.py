@@ -39,7 +39,7 @@ def say_json(value: object, file: TextIO | None = None) -> None:
 
 
 def say_json_lines(values: Iterable[object]) -> None:
-    """Print each value as a line of JSON, all in one write: thousands of flushes would be slow."""
+    """Print each value as a line of JSON. All lines are written at once, because thousands of flushes would be slow."""
     print("".join(f"{_json_line(value)}\n" for value in values), end="", flush=True)
 
 
@@ -83,7 +83,7 @@ def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
 
 
 def _width(text: str) -> int:
-    """Return the width of a line in terminal cells: wide characters have 2, combining marks 0."""
+    """Return the width of a line in terminal cells. Wide characters count as 2 cells, combining marks as 0."""
     if text.isascii():
         return len(text)
     return sum(

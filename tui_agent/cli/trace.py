@@ -87,7 +87,7 @@ def integrity(folder: Path) -> dict[str, object]:
 
 
 def summary(metrics: MetricsView) -> list[tuple[str, str]]:
-    """Return the figures of a session as pairs of a name and a formatted value, without figures that have no value."""
+    """Return the metrics of a session as (name, formatted value) pairs. Metrics without a value are left out."""
     tools = ", ".join(
         f"{name} {count}" for name, count in sorted(metrics.tools.items(), key=lambda pair: -pair[1])
     )

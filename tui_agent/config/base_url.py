@@ -13,7 +13,7 @@ _ROUTES: Final = ("/chat/completions", "/responses", "/messages", "/models")
 
 
 def normalise_url(url: str) -> str:
-    """Normalise a base URL: no trailing slash, no route, and `/v1` if it contains no version.
+    """Normalise a base URL: remove a trailing slash and a route, and add `/v1` if the URL contains no version.
 
     Raises `ConfigError` if the URL is not a valid http or https address.
     """

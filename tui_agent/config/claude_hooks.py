@@ -181,7 +181,7 @@ def _rename_arguments(tool: str, arguments: Any, folder: str) -> JsonMap:
 
 
 def read_answer(facts: JsonMap, exit_code: int, printed: bytes, error_text: str) -> HookAnswer | str:
-    """Return the answer of a command that ended with 0 or 2, or an error text if its output is invalid."""
+    """Return the answer of a command with exit status 0 or 2, or an error text if its output is invalid."""
     event = _EVENT_NAMES[facts["hook_event"]]  # type: ignore[index]
     if exit_code == BLOCK_EXIT_CODE:
         return _fit_event(event, "deny", error_text, "", None)

@@ -142,7 +142,7 @@ def _apply_choices(
 
 
 def _join_hooks(layers: _Layers, user_tree: Tree, project_tree: Tree, paths: Paths) -> None:
-    """Set the hooks: the user's from the user's configuration file, then the project's.
+    """Set the hooks. The user's hooks come first, then the project's.
 
     Unlike other settings, the project's hooks do not replace the user's.
     """

@@ -92,7 +92,7 @@ class SessionOptions:
 
     @property
     def is_attended(self) -> bool:
-        """True if someone can answer questions. False for headless runs; otherwise they would wait for an answer
+        """True if someone can answer questions. False for headless runs, because they would wait for an answer
         forever.
         """
         return self.interactive and self.client != "headless"

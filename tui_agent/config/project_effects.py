@@ -81,9 +81,7 @@ def describe_effect(file: ProjectFile) -> str:
 
 
 def refusal_of_settings(settings: Mapping[str, object]) -> str:
-    """Return the reason why a project's configuration must not have these settings, or an empty string if it can have
-    them.
-    """
+    """Return the reason why a project's configuration must not have these settings. Empty if they are allowed."""
     return next((reason for key, reason in _REFUSED.items() if key in settings), "")
 
 

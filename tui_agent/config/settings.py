@@ -421,9 +421,7 @@ class Config(Table):
         return ", ".join(layers) or self._origins.get(key.rpartition(".")[0], "default")
 
     def note_on_choice(self, key: str, value: str) -> str:
-        """Return a note if a file or variable sets a key to another value, because this value wins over the user's
-        choice `value`.
-        """
+        """Return a note if a file or variable overrides the user's choice `value` for this key."""
         origin, other = self.origin(key), getattr(self, key)
         is_weaker = origin in ("default", "options") or origin.endswith(
             (FILE_NAME, " OPENAI_MODEL", "(OPENAI_MODEL)")

@@ -79,9 +79,9 @@ def save_readable_files(path: Path, files: Sequence[str]) -> None:
 
 
 def _move_above_next_comment(before: str, after: str) -> str:
-    """Return `after` with its new lines moved up if they stand between a table and the comment directly above the table.
+    """Return `after` with its new lines moved above a comment that belongs to the next table.
 
-    tomlkit counts such a comment as the end of the previous table.
+    tomlkit counts such a comment as the end of the previous table, so it adds lines below the comment.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     start = next((row for row, (mine, other) in enumerate(zip(old, new, strict=False)) if mine != other), 0)

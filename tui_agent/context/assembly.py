@@ -425,7 +425,7 @@ def _selected_messages(request: RequestInput) -> Sequence[Message]:
 def _subtract_cut(
     shares: dict[SectionName, SectionShare], section: SectionName, before: MessageCount, after: MessageCount
 ) -> None:
-    """Subtract a message's cut characters and tokens from the shares of the message's sections.
+    """Subtract the cut part of a message, in characters and tokens, from the shares of the message's sections.
 
     If the message has several sections, each is reduced in proportion to its size.
     """

@@ -46,7 +46,9 @@ class TokenCounts:
         self._prepared: dict[int, MessageCount] = {}
 
     def count(self, messages: Sequence[Message]) -> tuple[Sequence[MessageCount], int]:
-        """Return the count of every message, and the number of messages at the start that an earlier call counted."""
+        """Return the count of every message, and the number of leading messages that an earlier call already
+        counted.
+        """
         counted = self._counted
         known = min(len(counted), len(messages))
         if not all(map(is_, (count.message for count in counted[:known]), messages)):

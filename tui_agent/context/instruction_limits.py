@@ -19,7 +19,7 @@ _LEAST: Final = 60
 
 
 def cut_rules(ids: Sequence[str], texts: Sequence[str], room: int) -> list[tuple[str, CutText | None]]:
-    """Return each text, cut if all texts together exceed `room` characters, with a record of the cut.
+    """Return each text with a record of its cut. The texts are cut if they have more than `room` characters in total.
 
     The record is None for an uncut text. The texts are ordered from the outermost folder to the innermost. The id of
     the user's own file is an absolute path.

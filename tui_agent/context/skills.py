@@ -234,7 +234,7 @@ def _parse_skill(
 
 
 def _is_folder(path: Path) -> bool:
-    """Return True for a folder. Return False for anything else, also for a folder that cannot be examined."""
+    """Return True for a folder. Return False for anything else, and for a folder that cannot be examined."""
     return os.path.isdir(path)  # noqa: PTH112 - it raises nothing
 
 

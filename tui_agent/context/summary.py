@@ -77,7 +77,7 @@ class Summary:
 
 
 def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Text) -> Summary:
-    """Build a summary of about `preferred` characters; up to `room` characters if required content needs them."""
+    """Build a summary of about `preferred` characters. If required content needs more, use up to `room` characters."""
     story_text = _lower_headings(story).strip()
     last = SummaryBlock(
         STORY,
@@ -102,9 +102,9 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
 
 
 def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
-    """Return the number of characters of all required content, and the number of characters of the user's words in it.
+    """Return two numbers of characters: of all required content, and of the user's words in this content.
 
-    Both numbers are sizes of the shortest form without loss.
+    Both are computed for the shortest form that loses nothing.
     """
     blocks = required_blocks(facts, text)
     return sum(block.needs for block in blocks), sum(block.needs for block in blocks if block.own)
@@ -133,7 +133,7 @@ def _fit_story(story_text: str, room: int) -> FittedText:
 
 
 def story_of(summary: str) -> str:
-    """Return the story of the work in the text of an older summary."""
+    """Return the story section of an older summary, or the whole text if there is no such section."""
     _, heading, story = summary.rpartition(f"\n## {STORY}\n")
     return story if heading else summary
 

@@ -315,8 +315,8 @@ class _File:
 def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
     """Return the block of changed files and the block of files that were only read, newest last.
 
-    Each line has the number of calls with the file's path. For a changed file, only calls that changed it count. As the
-    reason, the line quotes the agent's text before the last of these calls.
+    Each line has the number of calls with the file's path. For a changed file, only calls that changed it count. The
+    line also quotes the agent's text before the last of these calls, as the reason for the call.
     """
     ok = successful_calls(facts.originals)
     texts_by_call = _texts_before_calls(facts.originals)

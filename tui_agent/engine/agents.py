@@ -128,7 +128,7 @@ class ShellFirstAgent:
         self._agent = make_agent()
 
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
-        """Return the calls of the commands in the first iteration. Later, return the actions of `agent`."""
+        """Return calls that run the commands in the first iteration. Later, return the actions of `agent`."""
         commands, self._commands = self._commands, ()
         if not commands:
             return await self._agent.step(state, ask)

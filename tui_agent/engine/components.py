@@ -67,7 +67,7 @@ class CurrentExtensions:
         self._waiting.append(changed)
 
     def take_over(self, recorder: Recorder) -> None:
-        """Replace the extensions by the waiting ones, if there are any, and record each change once."""
+        """If new extensions are waiting, use them instead of the current extensions. Record each change once."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return

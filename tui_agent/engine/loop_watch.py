@@ -103,7 +103,7 @@ class _LoopWatch:
             raise reason
 
     def _runs_plugin(self, frame: FrameType | None) -> bool:
-        """Return True if `frame` is inside a guard, and its innermost function of tui-agent is one that calls plugins."""
+        """Return True if the plugin's code in `frame` is guarded, and a module that calls plugins has called it."""
         while frame is not None:
             module = frame.f_globals.get("__name__", "")
             if module.startswith("tui_agent."):

@@ -66,8 +66,8 @@ class EventLoopBlocked(BaseException):
 def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
     """Turn any error in the `with` block into `error_type`, with a message that begins with `label`.
 
-    The task counts as guarded meanwhile (see `is_guarded`). Errors of tui-agent other than `PluginError` are not
-    changed, nor is a cancellation by the engine.
+    The task counts as guarded meanwhile (see `is_guarded`). Cancellations by the engine are not changed. Errors of
+    tui-agent are changed only if they are a `PluginError`.
     """
     try:
         with guard_task():
@@ -156,7 +156,7 @@ class _CheckedResult(FrozenModel):
 
 
 def _check_result(result: ToolResult, owner: str) -> None:
-    """Raise `PluginError` if a result of a tool of the plugin `owner` cannot be recorded."""
+    """Raise `PluginError` if a tool's result cannot be recorded. `owner` is the tool's plugin."""
     fields = {name: getattr(result, name) for name in _CheckedResult.model_fields}
     try:
         _CheckedResult(**fields)

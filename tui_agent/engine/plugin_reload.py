@@ -31,8 +31,8 @@ class PluginReload:
     async def run(self, command: ReloadPlugins) -> None:
         """Load changed plugins. They replace the old plugins at once.
 
-        During a turn, they replace the old plugins after the running iteration or, if that is the last one, after the
-        turn.
+        During a turn, they replace the old plugins after the running iteration. If that iteration is the last one, they
+        replace the old plugins after the turn.
         """
         if await self.load_for_later():
             await self._wait_for_turn()

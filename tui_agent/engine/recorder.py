@@ -162,7 +162,7 @@ class Recorder:
         return self._folds.state.view()
 
     def state_of(self, agent: AgentId) -> SessionStateView:
-        """Return the session's state as of the newest event, as the agent sees it."""
+        """Return the session's state after the newest event, as the agent sees it."""
         return self._folds.state.view().view_for_agent(agent)
 
     def count_turns_back(self, to_seq: int) -> int:
@@ -207,7 +207,7 @@ class Recorder:
         return envelope
 
     async def commit(self) -> None:
-        """Return when all events so far are on stable storage."""
+        """Wait until all events so far are on stable storage."""
         self._repair_log()
         await self._log.commit()
 

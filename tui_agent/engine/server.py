@@ -309,7 +309,7 @@ class Engine:
     ) -> None:
         """Run the hooks, read the mentioned files, then start a turn.
 
-        Changes that a crash left without a checkpoint are checkpointed first, because they belong to the turn before.
+        Changes that a crash left without a checkpoint are checkpointed first, because they belong to the previous turn.
         If the user stops this work, the message is not sent.
         """
         activity = self._prompt_hooks.pending_hook or MENTIONS_REASON
@@ -471,7 +471,7 @@ def _recorded_event(command: commands.Rename | commands.RecordResult) -> Payload
 
 
 def _is_steerable(state: SessionStateView) -> bool:
-    """Return True if a turn is running, and not a command of the user or a compaction."""
+    """Return True if the agent is at work. Return False during a command of the user or a compaction."""
     return state.shell is None and not state.is_compacting
 
 

@@ -155,7 +155,7 @@ class SlashCommands:
             return ()
 
     def _explain_absence(self, name: str) -> str:
-        """Return the reason why there is no such command, or a similar command. Empty if neither is known."""
+        """Return the reason why the command does not exist, or suggest similar commands. Empty if neither is known."""
         extensions, servers = self._parts.extensions.value, self._parts.tool_servers
         if fault := extensions.unusable_commands.get(name):
             return fault

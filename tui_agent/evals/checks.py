@@ -242,7 +242,7 @@ def _describe_failure(result: ExecResult, timeout: float) -> str:
 
 
 def _describe_lost_verdict(result: ExecResult, env: Environment) -> str:
-    """Return why the exit status is not a verdict on the workspace; empty if it is.
+    """Return why the exit status is not a verdict on the workspace. Empty if the exit status is a verdict.
 
     For example, a program of the image is missing. But if the missing program belongs in the workspace, the exit status
     is a verdict, because writing the program can be the agent's task.

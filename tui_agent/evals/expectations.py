@@ -12,7 +12,7 @@ EXPECTED = "expected"
 
 
 def check_expected(case: Case, workspace: Path, used_tools: Mapping[str, int]) -> VerifierFinished:
-    """Compare the workspace and the tools that succeeded with the case's `expected`.
+    """Compare the workspace and the tools in `used_tools` with the case's `expected`.
 
     Raises `ConfigError` if a file of the case cannot be read.
     """

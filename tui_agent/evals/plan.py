@@ -90,7 +90,9 @@ class Plan(_StoredModel):
 
     @property
     def max_attempts(self) -> int:
-        """Maximum attempts for a cell whose provider fails temporarily, whose process dies or whose machine is lost."""
+        """Maximum attempts for a cell. It is tried again if its provider fails temporarily, or its process or machine
+        is lost.
+        """
         return 10 if self.preemptible else 3
 
     def cells(self) -> Iterator[Cell]:

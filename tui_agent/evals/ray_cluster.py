@@ -134,7 +134,7 @@ def _run_on_worker(plan_json: str, cell_json: str, case_file: str, files: bytes)
 
 
 def _store(run: RunFolder, cell: Cell, files: bytes) -> None:
-    """Unpack a worker's files into the run, the cell's folder last.
+    """Unpack a worker's files into the run. The cell's folder is unpacked last.
 
     Raises `OSError` or `TarError` if that fails.
     """

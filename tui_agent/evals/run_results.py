@@ -66,7 +66,7 @@ class RunResults:
 
 
 def read_metrics(result: CellResult) -> MetricsView:
-    """Return the figures of a cell's session. Raises `ValidationError` if the figures are damaged."""
+    """Return the metrics of a cell's session. Raises `ValidationError` if the metrics are damaged."""
     return _METRICS.validate_python(result.metrics)
 
 

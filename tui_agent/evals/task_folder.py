@@ -191,7 +191,7 @@ def _read_dockerfile(file: Path) -> HarborTask:
 
 
 def _copy_words(rest: str, file: Path) -> list[str]:
-    """Return the words of a COPY instruction, also those of its JSON form `["SOURCE", "TARGET"]`."""
+    """Return the words of a COPY instruction. The JSON form `["SOURCE", "TARGET"]` is also accepted."""
     try:
         return (
             [str(word) for word in json.loads(rest)] if rest.lstrip().startswith("[") else shlex.split(rest)

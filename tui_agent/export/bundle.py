@@ -47,7 +47,7 @@ async def export_bundle(
 ) -> None:
     """Write all checkpoints of a session to one file for `git clone`: one commit for each part that changed files.
 
-    `last_commit` leaves out later checkpoints.
+    Checkpoints after `last_commit` are left out.
     """
     store = own_store(folder)
     if last_commit:

@@ -395,7 +395,7 @@ async def probe_limits() -> ProcessControl | None:
 
 
 def describe_cleanup(held: ProcessControl) -> str:
-    """Return a phrase on how processes that a command leaves behind are stopped."""
+    """Return a phrase that says how the leftover processes of a command are stopped."""
     if not held.reaper:
         return "as a process group; if /proc exists, processes that left the group are found by an environment variable"
     kernel = " or by the kernel (cgroup.kill)" if held.cgroup_kill else ""
@@ -403,7 +403,7 @@ def describe_cleanup(held: ProcessControl) -> str:
 
 
 def describe_process_limit(held: ProcessControl) -> str:
-    """Return a phrase on the limit on the number of processes, or an empty string if there is no limit."""
+    """Return a phrase that states the process limit, or an empty string if there is no limit."""
     match held.limited_by:
         case "cgroup":
             return f"at most {format_number(held.max_processes)} processes per command (pids.max of a control group)"

@@ -260,7 +260,7 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
 
 
 def _refuse_plan_options(arguments: argparse.Namespace) -> None:
-    """Raise `UsageError` if an option is given that would change the plan of a resumed run."""
+    """Raise `UsageError` if an option would change the plan of a resumed run."""
     values = vars(arguments)
     names = (*PLAN_OPTIONS, *((name, f"--{name.replace('_', '-')}") for name in Budgets.model_fields))
     given = next((option for name, option in names if values.get(name)), None)

@@ -132,10 +132,10 @@ def was_unanswered(recorded: PermissionDecided) -> bool:
 
 
 def _apply_unruled_decisions(recorded: PermissionDecided, now: Decision) -> Decision:
-    """Return the new decision after applying what hooks and the sandbox would demand.
+    """Return the new decision after applying the requirements of hooks and the sandbox.
 
     A hook is expected to decide as it did before. If the hook allowed the call, the profile does not ask about the
-    call. Leaving the sandbox and showing secret files to a command always need an answer of the user.
+    call. Leaving the sandbox and showing secret files to a command always need the user's answer.
     """
     if recorded.rule_id in SANDBOX or (recorded.rule_id == HOOK and was_asked(recorded)):
         return now if now.verdict == "deny" else replace(now, verdict="ask")
@@ -226,7 +226,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def try_rules(arguments: argparse.Namespace) -> int:
-    """Judge recorded calls by other rules and print which decisions would change."""
+    """Judge recorded calls with other rules and print which decisions would change."""
     base = load_context(arguments)
     if not arguments.file.is_file():
         raise UsageError(
@@ -254,7 +254,7 @@ def try_rules(arguments: argparse.Namespace) -> int:
 
 
 def load_catalog(base: StartupContext) -> Catalog:
-    """Load all program tables. Warn about plugins whose table is invalid and left out."""
+    """Load all program tables. If a plugin's table is invalid, leave it out and print a warning."""
     catalog, refused = judging.load_catalog(base, load_external_plugins(base).policy_tables)
     for fault in refused:
         warn(f"The program table of plugin {fault.plugin} is not used: {fault.message}")

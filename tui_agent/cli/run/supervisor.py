@@ -58,7 +58,7 @@ class LineRelay:
     def relay_lines(self) -> None:
         """Print every complete line of the child process until it ends.
 
-        If the reader of standard output is gone, stop reading: the child's next write then fails, as it would without a
+        If the reader of standard output is gone, stop reading. The child's next write then fails, as without a
         supervisor.
         """
         os.close(self._sink)
@@ -109,8 +109,8 @@ def run_with_restarts(
 ) -> int:
     """Run a turn in a child process, continue it after at most `retries` crashes, and return the exit status.
 
-    Must be called before any thread or event loop starts. `finish` prints the result if the child crashed after the end
-    of the turn. With `by_line`, an output line that the crashed child did not finish is dropped.
+    Must be called before any thread or event loop starts. If the child crashed after the end of the turn, `finish`
+    prints the result. With `by_line`, an unfinished output line of the crashed child is dropped.
     """
     base = load_startup_context(options)
     latest = base.store.latest_session_id(str(options.cwd)) if options.continue_latest else None

@@ -289,7 +289,7 @@ def _workspace(home: Path) -> Path | None:
 
 
 def _require_open_end(home: Path, at_seq: int, change: ForkChange) -> None:
-    """Raise `UsageError` if the fork's conversation would not end with something that the agent can respond to."""
+    """Raise `UsageError` if the fork's conversation would end with nothing for the agent to respond to."""
     request = find_fork_start(read_records_until(home, at_seq), at_seq, change)
     if change.message is not None:
         return

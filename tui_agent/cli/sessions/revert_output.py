@@ -28,7 +28,7 @@ class RevertResult:
 
 
 def as_json(session: str, result: RevertResult) -> dict[str, object]:
-    """Return the plan of a revert and the events that it led to as a JSON object."""
+    """Return the plan and the result of a revert as a JSON object."""
     plan, moved, restored = result.plan, result.moved, result.restored
     return {
         "session": session,

@@ -91,7 +91,7 @@ def list_once(root: Path, may_show: Callable[[str], bool]) -> tuple[FileList, li
 
 
 def with_folders(root: Path, listing: FileList, names: list[str], since: int) -> FileList:
-    """Return the list of files with `folders` computed: the folders that contain `names`, with modification times.
+    """Return the list of files with `folders` set. These are the folders that contain `names`, with modification times.
 
     `since` is the start time of the listing in nanoseconds. A folder that possibly changed later gets the time -1,
     which never equals a real time.

@@ -83,7 +83,7 @@ def _is_generated(head: bytes) -> bool:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Return True if the data has NUL bytes or many control characters. They can occupy a parser for seconds."""
+    """Return True if the data has NUL bytes or many control characters. Parsing such data can take seconds."""
     if b"\0" in head:
         return True
     return len(head) - len(head.translate(None, _NO_TEXT)) > max(MOST_STRAY, len(head) * STRAY)

@@ -301,8 +301,7 @@ class IndexFile:
         return array("q", [row_id for row_id, _ in rows]), array("d", [score for _, score in rows])
 
     def files_naming(self, expression: str, most: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-        """Yield files with defined names that match the FTS5 `expression`, highest rank first. Each file comes with its
-        symbols.
+        """Yield the files that define a name matching the FTS5 `expression`, with their symbols, highest rank first.
 
         An empty `expression` matches every file.
         """

@@ -96,7 +96,7 @@ class OpenIndex:
     def share(self, hidden: set[str]) -> None:
         """Exchange the hashes of hidden paths with other processes, so that each path is checked only once.
 
-        Adds the hashes that other processes stored to `hidden`.
+        The hashes that other processes stored are added to the set `hidden`.
         """
         index_file = self.open()
         if index_file is None:

@@ -90,8 +90,8 @@ def rank_files(
 ) -> list[FileScore]:
     """Return all files that match the question, best first.
 
-    The `LOOKED_INTO` files with the best scores for words and past commits are then read, and scores for their best
-    window and word pairs are added.
+    The files are scored by words and past commits. The best `LOOKED_INTO` files are then read. Their best windows and
+    word pairs raise their scores.
     """
     top = max(words.values(), default=1.0)
     base = {path: score / top for path, score in words.items()}

@@ -76,8 +76,8 @@ def _parse_definitions(known: LoadedLanguage | None, data: bytes) -> list[_Found
 def _parse_tree(known: LoadedLanguage, data: bytes) -> "Tree":
     """Return the syntax tree of `data`.
 
-    First, parts that cannot define a symbol are replaced by spaces. This saves a quarter of the time. If it causes
-    syntax errors, the full text is parsed.
+    First, parts that cannot define a symbol are replaced by spaces. This saves a quarter of the time. If the spaces
+    cause syntax errors, the full text is parsed.
     """
     if known.ascii:
         data = data.translate(_ASCII)

@@ -54,7 +54,7 @@ class OwnProgram:
 
 
 def _strip_references(part: ModelPart) -> ModelPart:
-    """Return a part without references to long texts, which are stored only by the program's own session."""
+    """Return a part without references to long texts. Only the program's own session stores these texts."""
     if isinstance(part, ToolCallPart):
         return part
     return part.model_copy(update={"text": text_preview(part.text)})

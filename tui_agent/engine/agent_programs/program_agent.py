@@ -137,7 +137,7 @@ class ProgramAgent:
     async def _run(self, spec: ExecSpec) -> ExecResult | EnvironmentFault | None:
         """Run the program and record its output.
 
-        Returns the program's end: its result, or the fault of the environment. Returns None if a limit was reached.
+        Returns the program's result, or the fault of the environment. Returns None if a limit was reached.
         """
         send, receive = anyio.create_memory_object_stream[bytes](math.inf)
         ended: ExecResult | EnvironmentFault | None = None

@@ -99,7 +99,7 @@ async def attribute_changes(
 def matches_recorded(recorded: FileChanged, file: FileDifference) -> bool:
     """Return True if `file` is still as the event `recorded` describes it.
 
-    Of a large file, only the size and the mode are compared.
+    For a large file, only the size and the mode are compared.
     """
     if recorded.mode is not None and file.mode is not None and recorded.mode != file.mode:
         return False
@@ -119,8 +119,8 @@ def file_changed_event(
 ) -> FileChanged:
     """Store a changed file's contents without secrets, and return the event that records the change.
 
-    The event has no digest of a content that is too large to store. `recorded` is the newest recorded change of the
-    file since the checkpoint; if it is given, the event describes only later changes.
+    If a content is too large to store, the event has no digest for it. `recorded` is the newest recorded change of the
+    file since the checkpoint. If it is given, the event describes only later changes.
     """
     before, after = _content_before(blobs, file, recorded), file.after
     old = None if before is None else blobs.put_file(before)

@@ -194,7 +194,7 @@ class Compactor:
         return self._gave_up or self._breaker.is_waiting
 
     def _cut_limit(self) -> object:
-        """Return a key that changes only with the model, or if a provider refuses a request as too long."""
+        """Return a key that changes if the model changes, or if a provider refuses a request as too long."""
         model = self._model
         return model and (model.model, model.window, self._learnt_window.refusal_state)
 

@@ -45,10 +45,10 @@ class OutputOffloader:
     ) -> int:
         """Offload the oldest outputs until `needed` tokens are free. Return the number of freed tokens.
 
-        Many outputs are offloaded together, because each change invalidates the provider's cache. Nothing is offloaded
-        if this would free less than the share `least` of `window`. `include_newest_reads` allows offloading the newest
-        file reads to reach that share. `unlimited` frees all of `needed`. `per_char` is the number of tokens per
-        character.
+        Many outputs are offloaded together, because each change invalidates the provider's cache. If less than the
+        share `least` of `window` can be freed, nothing is offloaded. `include_newest_reads` allows offloading the
+        newest file reads to reach that share. With `unlimited`, the limit for one offload does not apply. `per_char` is
+        the number of tokens per character.
         """
         limits = self._parts.compaction_limits
         newest_reads, candidates = self._candidates(round(limits.keep * window / per_char))

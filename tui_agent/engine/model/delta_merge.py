@@ -145,7 +145,7 @@ Words such as `is` and `now` do not count.
 # Compiled at first use: this takes longer than to import most modules.
 @cache
 def _name_pattern() -> re.Pattern[str]:
-    """Return the pattern of a secret's name, or of a word before a secret without a name, such as `bearer`."""
+    """Return a pattern that matches a secret's name, or a word such as `bearer` before a secret without a name."""
     return re.compile(
         rf"(?i)(?:{_REVEALING_WORD}|\b(?:bearer|creds|following|identified|insert\s+into|machine|username|authenticate\(|login\("
         r"|(?:\w+_)?auth[=(]))\w{0,20}"
@@ -154,7 +154,10 @@ def _name_pattern() -> re.Pattern[str]:
 
 @cache
 def _unfinished_pattern() -> re.Pattern[str]:
-    """Return a pattern that matches the end of a text if a secret's value or name can come next, as after `token: `."""
+    """Return a pattern that matches the end of a text if a secret can follow, for example after `token: `.
+
+    The secret's value or the secret's name can follow.
+    """
     return re.compile(
         rf"(?i)(?:(?:{_REVEALING_WORD}|authorization|auth|basic|cookie|credential|digest|dsn|hmac|jwt|key|login|otp|pepper|pin|salt"
         r"|seed|session|sid)\w{0,20}[\s\"'`\\\[\](){}<>|&:=+-]{0,40}"
@@ -165,7 +168,7 @@ def _unfinished_pattern() -> re.Pattern[str]:
 
 @cache
 def _command_pattern() -> re.Pattern[str]:
-    """Return the pattern of a command up to the end of its line, or up to the closing backtick in Markdown.
+    """Return a pattern that matches a command up to the end of its line, or up to the closing backtick in Markdown.
 
     Without the program's name, redaction could not recognise that `bob:hunter2` is a login.
     """

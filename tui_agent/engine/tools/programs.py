@@ -49,7 +49,7 @@ class ProgramKeeper:
         self._group = group
 
     def for_call(self, owner: str, granted: SandboxGrant) -> "CallPrograms":
-        """Return the programs service for a call of a tool of the plugin `owner`."""
+        """Return the programs service for a tool call. `owner` is the tool's plugin."""
         return CallPrograms(self, owner, granted)
 
     async def use(self, owner: str, name: str, spec: ExecSpec, connect: Connect[ConnectionT]) -> ConnectionT:
