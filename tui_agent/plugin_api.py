@@ -1,4 +1,5 @@
-"""The only module of tui-agent that a plugin may import. `API_VERSION` changes if a change could break plugins.
+"""The only module of tui-agent that a plugin is allowed to import. `API_VERSION` changes if a change could break
+plugins.
 
 A plugin is a package (a folder with `__init__.py`) or a single module. It contains functions decorated with `@tool`,
 `@hook` and so on, or a function `register(api: PluginApi) -> None`, or both. Importing a plugin must do nothing.

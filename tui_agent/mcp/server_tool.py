@@ -1,4 +1,7 @@
-"""A tool of an MCP server: its description, independent of the SDK, and the adapter that makes it a tool of the agent."""
+"""A tool of an MCP server: its description, and the adapter that makes it a tool of the agent.
+
+The description does not depend on the SDK.
+"""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping

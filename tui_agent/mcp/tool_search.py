@@ -1,4 +1,4 @@
-"""The search tool for a server with too many tools to describe all of them in every request."""
+"""The search tool for a server that has too many tools to describe in every request."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

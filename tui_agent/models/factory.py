@@ -57,8 +57,8 @@ _SCRIPTED_CLIENT = ("tui_agent.models.scripted", "ScriptedClient")
 class ModelFactory:
     """Resolves model names and creates clients.
 
-    `environ` has the keys; `read_profiles` reads the configured profiles again; `replay_source` reads recorded answers. With `pace_demos`, the built-in demos answer at a
-    speed that people can follow; otherwise they answer at once.
+    `environ` has the keys. `read_profiles` reads the configured profiles again; `replay_source` reads recorded answers.
+    With `pace_demos`, the built-in demos answer at a speed that people can follow; otherwise they answer at once.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Correction of tool names and malformed tool calls if the model's intention is certain.
 
-Invariant: nothing is invented: half a JSON object stays malformed, and a tool that was not offered is not replaced.
+Invariant: nothing is invented. Half a JSON object stays malformed, and a tool that was not offered is not replaced.
 """
 
 import json

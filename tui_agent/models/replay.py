@@ -1,7 +1,7 @@
 """Model client that repeats a session's recorded answers in order.
 
-Invariant: the answer depends only on the conversation: a delegate's conversation is recognised by its task, and the
-number of answers so far selects the next answer. No provider is called.
+Invariant: the answer depends only on the conversation. A delegate's conversation is recognised by its task. The number
+of answers so far selects the next answer. No provider is called.
 """
 
 import json

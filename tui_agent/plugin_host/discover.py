@@ -2,7 +2,7 @@
 
 Invariant: plugins have a fixed order: bundled, entry points, user, project, `--plugin-dir`. Within each place, they are
 sorted by name. A manifest with a wrong field gives a fault that names the file and the field. A project's own folder is
-never read, only a copy of its trusted files.
+never read. A copy of its trusted files is read instead.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The panes of a plugin: its folds over a log, and the display blocks that it draws from them.
+"""The panes of a plugin: the plugin's folds over a log, and the display blocks that are drawn from these folds.
 
 Invariant: whatever a plugin raises or returns, the caller gets blocks of at most `MAX_BYTES`, or a `PluginError`.
 """

@@ -1,4 +1,4 @@
-"""Comparison of two branches: their fork point, their figures after it, and the files that differ at the end.
+"""Comparison of two branches: their fork point, their figures since then, and the files that differ at the end.
 
 Invariant: the functions are pure, except that `Branch.text` reads contents. A branch compared with itself has no
 differences.
@@ -38,7 +38,7 @@ class FileDifference:
     """A file that differs between the ends of two branches.
 
     `left` and `right` are the hunks of each branch since the fork point. If a branch changed the file but has no hunks,
-    its note gives the reason. If a branch did not change the file, both are empty.
+    its note gives the reason. If a branch did not change the file, its hunks and its note are empty.
     """
 
     path: str

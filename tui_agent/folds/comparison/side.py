@@ -1,7 +1,8 @@
 """One side of a comparison of branches: the figures of a branch since the fork point, and the branch's timeline.
 
-Invariant: the functions are pure, except that `Branch.text` reads contents. All figures begin at the fork point. Times
-only count the agent's working time. The last beat (event on the timeline) has the figures of the whole side.
+Invariant: the functions are pure, except that `Branch.text` reads contents. All figures cover only events after the
+fork point. Times count only the agent's working time. The last beat (event on the timeline) has the figures of the
+whole side.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -225,9 +226,9 @@ class Side:
 
     `cost_usd` is None if no price is known. `changed` lists the settings and texts that the fork changed. `change_text`
     describes only the changes that no other field shows. `asked_count` counts the calls and questions that the user was
-    asked about. `denied_count` counts all denied calls; `user_denied_count` counts those that the user denied. `added`
-    and `removed` are the line counts of `files`. `failures` are the tests that fail at the end. `last_seq` is the
-    branch's newest event.
+    asked about. `denied_count` counts all denied calls; `user_denied_count` counts the calls that the user denied.
+    `added` and `removed` are the line counts of `files`. `failures` are the tests that fail at the end. `last_seq` is
+    the branch's newest event.
     """
 
     session: str

@@ -72,7 +72,7 @@ class RemovedMessages:
 
     `pinned`: the event numbers of pinned messages.
 
-    `user_seqs`: the event numbers of the user's own messages. `steered_seqs`: those that arrived during a turn.
+    `user_seqs`: the event numbers of the user's own messages. `steered_seqs`: the messages that arrived during a turn.
 
     `restored`: maps the event of each restored message to the event that quotes the message.
     """

@@ -62,7 +62,7 @@ class MessageRow:
 
 @dataclass(frozen=True, slots=True)
 class CompactedView:
-    """The messages of a history that the context lacks or contains only in a changed form, in order.
+    """The messages of a history that are missing or changed in the context, in order.
 
     `compaction` is the event of the newest compaction that can be undone.
     """

@@ -76,8 +76,8 @@ class LedgerRequest:
     """A request of the main agent.
 
     `sections` are the tokens of each section, and `chars` are the characters. `input_tokens`, `cached_tokens` and
-    `cost_usd` are the provider's figures; None until the provider answers. `cache_miss_reason` is the reason why part
-    of the previous request was not read from the cache; empty if all of it was read.
+    `cost_usd` come from the provider; None until the provider answers. `cache_miss_reason` is the reason why part of
+    the previous request was not read from the cache; empty if all of it was read.
     """
 
     request_id: RequestId

@@ -1,7 +1,7 @@
 """The working memory of a task: applies updates to its blocks, and formats them as text for the user and the model.
 
-Invariant: all functions are pure, and the size is limited. A fact depends on files, and is marked as outdated after a
-change of one of them.
+Invariant: all functions are pure, and the size is limited. A fact depends on files. It is marked as outdated when one
+of these files changes.
 """
 
 import re

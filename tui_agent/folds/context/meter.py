@@ -67,10 +67,10 @@ class ContextMeterView:
     """The fill level of the context: `used` tokens of `window` tokens.
 
     `used` and `sections` include the newest answer. `window` is 0 before there is a model. `assumed` is True if the
-    model's own window is unknown. `estimated` is True until the provider's own figure arrives. `next_cost_usd` is the
-    expected cost of the next turn's first request. `cache_breaks` counts the requests with a changed beginning; the
-    provider's cache was useless for them. `cache_break` names the sections that changed in the newest of these
-    requests.
+    model's own window is unknown. `estimated` is True until the provider's own count arrives. `next_cost_usd` is the
+    expected cost of the next turn's first request. `cache_breaks` counts the requests with a changed beginning. The
+    provider's cache was useless for these requests. `cache_break` names the sections that changed in the newest of
+    them.
     """
 
     used: int = 0

@@ -38,8 +38,8 @@ class _VisibleResults:
     """The tool results that models get, as of one event.
 
     All keys are the events of results. `hot` contains the results that models get in full, with the agent of each
-    result. `cold` contains all other results as (event that replaced the result, True if it was reduced to one line,
-    agent). `summaries` are the main agent's valid summaries with their lengths.
+    result. `cold` contains all other results as (event that replaced the result, True if the result was reduced to one
+    line, agent). `summaries` are the main agent's valid summaries with their lengths.
     """
 
     hot: dict[int, AgentId] = field(default_factory=dict)

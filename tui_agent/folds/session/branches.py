@@ -1,7 +1,7 @@
 """The branches of a log: the moves of its head, its parts on the current branch, and the targets of undo and redo.
 
-Invariant: every record of the log is applied, also records of other branches. Nothing is deleted, so every move of the
-head can be reverted.
+Invariant: every record of the log is applied, including records of other branches. Nothing is deleted, so every move of
+the head can be reverted.
 """
 
 from collections.abc import Iterable, Sequence

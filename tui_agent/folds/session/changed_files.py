@@ -55,7 +55,7 @@ class FilesChangedView:
     `added` and `removed` are the sums over `files`. `turn_files` are the paths that the newest turn changed. `last_seq`
     is the event of the newest change to any file. `folders` are generated folders with the number of their files.
     `unlisted_count` counts other changed files that the log does not list. `reverted` are single hunks that the user
-    reverted after the session's newest change of the file.
+    reverted after the session's newest change to the file.
     """
 
     files: tuple[ChangedFile, ...] = ()

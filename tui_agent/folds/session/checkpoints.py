@@ -1,7 +1,7 @@
 """A session's checkpoints in order, with the changes since the previous checkpoint and their authors.
 
-Invariant: every record of the log is applied, also records of other branches. `on_branch` is True for a checkpoint on
-the current branch.
+Invariant: every record of the log is applied, including records of other branches. `on_branch` is True for a checkpoint
+on the current branch.
 """
 
 from dataclasses import replace

@@ -1,6 +1,6 @@
 """The commits of a log's checkpoints, and the commit with the files at a given event.
 
-Invariant: every record is applied, also records of other branches. Only a seq and a commit are stored for each
+Invariant: every record is applied, including records of other branches. Only a seq and a commit are stored for each
 checkpoint.
 """
 

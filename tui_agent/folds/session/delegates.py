@@ -17,7 +17,7 @@ from tui_agent.protocol.settings import ModelInfo, PolicyName
 
 @dataclass(frozen=True, slots=True)
 class DelegateState:
-    """A delegate that has not ended. Its totals do not include those of its own delegates."""
+    """A delegate that has not ended. Its totals do not include the totals of its own delegates."""
 
     agent: AgentId
     name: str

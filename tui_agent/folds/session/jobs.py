@@ -1,6 +1,6 @@
 """The background jobs of a session, running and ended, as shown by `/jobs`.
 
-Invariant: of a job's output, at most the newest `_SLACK` characters are stored, so that adding a piece takes bounded
+Invariant: at most the newest `_SLACK` characters of a job's output are stored, so that adding a piece takes bounded
 time.
 """
 

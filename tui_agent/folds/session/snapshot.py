@@ -1,6 +1,6 @@
 """Snapshots of an engine's folds between two turns, as JSON, so that the log need not be read from the start.
 
-Invariant: snapshots are derived data: if a snapshot cannot be read, the whole log is folded instead. A snapshot and the
+Invariant: snapshots are derived data. If a snapshot cannot be read, the whole log is folded instead. A snapshot and the
 events after it give the same state as the whole log.
 """
 

@@ -1,4 +1,4 @@
-"""All figures of a session: one fold for `trace`, `/status`, comparisons, the tree of branches and exports.
+"""All measured values of a session. `trace`, `/status`, comparisons, the tree of branches and exports use this fold.
 
 Invariant: distances are counted in parts (see `folds.trace.parts`), which do not depend on the model's speed. The
 changes of a command count as edits when the command has ended, unless it was a test run.
@@ -45,11 +45,12 @@ _BUDGET_ENDS = frozenset(("part_limit", "iteration_limit", "turn_limit", "time_l
 
 @dataclass(slots=True)
 class MetricsView:
-    """The figures of a session. A figure without a unit in its name is a count. None means that nothing was measured.
+    """The measured values of a session. A value without a unit in its name is a count. None means that nothing was
+    measured.
 
     `files_changed` are the files that an agent or command changed and that now differ from their earlier state. An edit
     is a change of a file by an agent's tool, or by a command that was not a test run. A target is a file with an edit.
-    A figure with a name ending in `_part` is the index of the part with the call (see `folds.trace.parts`). A read is
+    A value with a name ending in `_part` is the index of the part with the call (see `folds.trace.parts`). A read is
     repeated if the same agent has read these lines of the same content before.
 
     `failure` is the category of the newest failure. `failures` counts all failures by category: `model` (a request that
@@ -62,7 +63,7 @@ class MetricsView:
     `artifact_bytes` is the size of results that were stored as artifacts when they arrived.
 
     `context_peak_tokens`, `context_budget_reduced_count` and `context_budget_dropped_blocks` cover all requests. The
-    other figures of the context are those of the main agent's newest request.
+    other values of the context are from the main agent's newest request.
     """
 
     events: int = 0
@@ -129,7 +130,7 @@ class MetricsView:
 
 
 class Metrics:
-    """Computes the figures of a session from all events of its log.
+    """Computes the measured values of a session from all events of its log.
 
     Abandoned branches are included, because they cost money too.
     """

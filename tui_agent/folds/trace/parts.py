@@ -24,7 +24,7 @@ SUMMARY_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """A row for one message part. `part` is the part's index; `seq` and `time` are those of its event.
+    """A row for one message part. `part` is the part's index; `seq` and `time` belong to the part's event.
 
     For a result, `duration_ms` is the duration of the call; for the first part of an answer, the duration of the
     answer. `commit` is the checkpoint of the files after the part. `changed_files` is True if the part changed files.

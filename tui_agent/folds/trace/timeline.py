@@ -1,7 +1,7 @@
 """A log as a replay timeline: the time of each event, marks for important events, and the starts of parts and turns.
 
-Invariant: the functions are pure. A place is the index of a record. Times are those of the log, except that long pauses
-are shortened to `PAUSE_S` seconds.
+Invariant: the functions are pure. A place is the index of a record. Times are taken from the log, but long pauses are
+shortened to `PAUSE_S` seconds.
 """
 
 from bisect import bisect_left, bisect_right

@@ -1,4 +1,4 @@
-"""Handlers, for the chat, of events about the context: summaries, stored outputs, restored messages and warnings."""
+"""Chat handlers for events about the context: summaries, stored outputs, restored messages and warnings."""
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.text.labels import (

@@ -1,4 +1,4 @@
-"""Handlers, for the chat, of events of the conversation: messages, streamed answers, questions and turns."""
+"""Chat handlers for events of the conversation: messages, streamed answers, questions and turns."""
 
 import hashlib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Handlers, for the chat, of events shown as notices: errors, settings, repairs, user commands, hooks, jobs, undo."""
+"""Chat handlers for events shown as notices: errors, settings, repairs, user commands, hooks, jobs, undo."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

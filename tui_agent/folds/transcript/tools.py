@@ -1,4 +1,4 @@
-"""Handlers, for the chat, of events about tool calls, permissions, delegates and changed files."""
+"""Chat handlers for events about tool calls, permissions, delegates and changed files."""
 
 from dataclasses import replace
 
