@@ -1,4 +1,4 @@
-"""Serve the app to browsers and an HTTP API to programs, or with --view histories of simulations, until Ctrl+C.
+"""Serve the app to browsers, and an HTTP API to programs, until Ctrl+C. With --view, serve histories of simulations.
 
 The address that is printed contains a token: whoever has it can do everything that you can do in the app.
 """

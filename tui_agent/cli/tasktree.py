@@ -1,4 +1,4 @@
-"""Let a model turn a task's text into a tree of aims and details, or check a tree; print it as JSON."""
+"""Let a model turn a task's text into a tree of aims and details, or check such a tree. The tree is printed as JSON."""
 
 import argparse
 import json
