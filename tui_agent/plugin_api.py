@@ -224,7 +224,9 @@ class BaseTool:
     spec: ToolSpec
 
     async def preview(self, args: Any, env: Environment) -> Preview:
-        """Return an empty preview: an approval then shows only the call's verb and target. Overrides can show more."""
+        """Return an empty preview, so that an approval shows only the call's verb and target. Overrides can show
+        more.
+        """
         return Preview(())
 
 
@@ -251,7 +253,7 @@ def load_spec(
     needs: Iterable[Service] = (),
     policy: PolicyName | None = None,
 ) -> ToolSpec:
-    """Return the spec of a tool whose description for the model is in the file `<name>.md` beside its module.
+    """Return the spec of a tool. The file `<name>.md` beside the tool's module describes the tool to the model.
 
     `module_file` is the module's `__file__`; the other arguments are fields of `ToolSpec`.
     """
@@ -274,14 +276,14 @@ class BaseMiddleware:
         return ()
 
     async def wrap_model(self, request: ModelRequest, call_next: ModelNext) -> ModelReply:
-        """Send a model request by `call_next(request)`, and return the reply.
+        """Send a model request with `call_next(request)`, and return the reply.
 
         An override can change the request and the reply, or send the request again.
         """
         return await call_next(request)
 
     async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
-        """Run a tool call by `call_next(call)`, and return the result. The policy has allowed the call.
+        """Run a tool call with `call_next(call)`, and return the result. The policy has allowed the call.
 
         An override can change the call and the result.
         """

@@ -85,7 +85,7 @@ class FunctionTool:
         return tuple(self._effects(**_arguments(args)))
 
     async def preview(self, args: BaseModel, env: Environment) -> Preview:
-        """Return an empty preview: an approval shows the call's verb and target."""
+        """Return an empty preview, so that an approval shows only the call's verb and target."""
         return Preview(())
 
     async def run(self, args: BaseModel, ctx: ToolContext) -> ToolResult:

@@ -74,7 +74,10 @@ class RedactedLog:
         return renamed
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the name and content of every blob in use. Call this method, and exhaust it, before `lines`."""
+        """Yield the name and content of every blob that the redacted log refers to.
+
+        Exhaust this iterator before calling `lines`.
+        """
         names = sorted(
             find_digests((line.encode() for _, line in read_stored_lines(self._folder)), self._folder)
         )

@@ -31,8 +31,8 @@ class Projection(Protocol[ViewT]):
 def current_branch(records: Sequence[Record]) -> list[Record]:
     """Return the records on the current branch in order. They are linked by `parent`, starting at the last record.
 
-    Takes time linear in the number of records. If the session was never rewound, all records are returned. A parent can
-    be missing: its line is damaged, or it is a streamed piece that was not read. The branch then continues with the
+    Takes time linear in the number of records. If the session was never rewound, all records are returned. A parent is
+    missing if its line is damaged, or if it is a streamed piece that was not read. The branch then continues with the
     nearest earlier record.
     """
     on_branch: list[Record] = []

@@ -143,7 +143,7 @@ def _parse_value(text: str, kind: object) -> Value:
 
 
 def _describe_fault(value: Value, schema: Mapping[str, object]) -> str:
-    """Return what the user must enter if a field's schema does not allow the value; empty if it does."""
+    """Return what the user must enter if a field's schema does not allow the value. Empty if the schema allows it."""
     kind = schema.get("type")
     if isinstance(value, int | float) and math.isfinite(value):
         return _describe_range(value, schema.get("minimum"), schema.get("maximum"), "")

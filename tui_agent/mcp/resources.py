@@ -83,7 +83,7 @@ def find_matches(server: str, query: str, resources: RemoteResources) -> list[st
 
 
 def open_slots(typed: str, templates: Sequence[str]) -> Iterator[TemplateSlot]:
-    """Yield, for each template that matches the address typed so far, the variable that the user is typing."""
+    """Yield the variable that the user is typing, once for each template that matches the address typed so far."""
     for template in templates:
         slot = _open_slot(typed, template)
         if slot is not None:

@@ -201,7 +201,7 @@ class McpServers:
 
 
 async def _hold_place(places: anyio.Semaphore, runner: ServerRunner) -> None:
-    """Release a place when the server has started, or is too slow."""
+    """Release a place for starting servers when the server has started, or is too slow."""
     with anyio.move_on_after(START_PAUSE_S):
         await runner.settled.wait()
     places.release()
@@ -210,7 +210,7 @@ async def _hold_place(places: anyio.Semaphore, runner: ServerRunner) -> None:
 def _tools_of(runner: ServerRunner) -> list[Tool[Any]]:
     """Return a server's tools.
 
-    If there are too many tools to list, a search tool comes first, followed only by tools that it found.
+    If there are too many tools to list, return a search tool, followed by the tools that it found.
     """
     server, names = runner.settings.name, dict[str, RemoteTool]()
     for remote in runner.tools:

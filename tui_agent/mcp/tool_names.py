@@ -12,8 +12,8 @@ _ODD = re.compile(r"[^A-Za-z0-9_-]")
 def tool_name(server: str, tool: str, taken: Collection[str] = ()) -> str:
     """Return the model's name for a server's tool: at most 64 letters, digits, `_` and `-`, and not in `taken`.
 
-    A name that would be too long or is taken ends with a digest of the full name. Each `_` in the server's name becomes
-    `-`, so that a rule for one server never matches the tools of another server.
+    If the name is too long or taken, it ends with a digest of the full name. Each `_` in the server's name becomes `-`,
+    so that a rule for one server never matches the tools of another server.
     """
     name = f"mcp_{_ODD.sub('-', server).replace('_', '-')}_{_ODD.sub('_', tool)}"
     if len(name) <= MAX_CHARS and name not in taken:

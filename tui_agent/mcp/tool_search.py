@@ -63,7 +63,7 @@ class ToolSearch:
         return (InternalEffect(subject=f"the tools of {self._server}"),)
 
     async def preview(self, args: SearchArguments, env: Environment) -> Preview:
-        """Return an empty preview: a search needs no approval."""
+        """Return an empty preview, because a search needs no approval."""
         return Preview(())
 
     async def run(self, args: SearchArguments, ctx: ToolContext) -> ToolResult:

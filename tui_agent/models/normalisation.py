@@ -95,7 +95,7 @@ def legal_name(name: str) -> str:
 def arguments(raw: str) -> JsonMap | None:
     """Parse a call's arguments; return None if they are malformed.
 
-    Accepted are an object, an object encoded as a string, an object inside prose or a code fence, and the first of several
+    Accepts an object, an object encoded as a string, an object inside prose or a code fence, and the first of several
     objects. Empty text means no arguments. Truncated JSON is never completed.
     """
     text = raw.strip()

@@ -145,7 +145,9 @@ class ScriptedClient:
         return "", repeat_answers(self.script.answers)
 
     def _find_place(self, key: str, request: ModelRequest) -> _Place:
-        """Return the script's entry for a request: its index is the number of answers so far in the conversation."""
+        """Return the script's entry for a request. The entry's index is the number of answers so far in the
+        conversation.
+        """
         # Two delegates of the same kind have separate conversations, distinguished by their first words. A request
         # without tools, such as a summary, does not advance a conversation with tools.
         words = _first_words(request)[:200] if key else ""

@@ -15,7 +15,9 @@ _guarded: set[str] = set()
 
 
 def guard_code(path: Path) -> None:
-    """Make `os._exit` raise `SystemExit` if code in this file or folder calls it in this process, also indirectly."""
+    """Make `os._exit` raise `SystemExit` in this process if code in this file or folder calls it, directly or
+    indirectly.
+    """
     _guarded.add(str(path))
     own_process = os.getpid()
 

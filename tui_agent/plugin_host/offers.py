@@ -161,7 +161,7 @@ class Offers:
     def add_all(self, other: "Offers") -> None:
         """Add everything that another plugin registered.
 
-        Middlewares stay sorted by `order`; those with an equal `order` stay in the order of their plugins.
+        Middlewares stay sorted by `order`. Middlewares with an equal `order` stay in the order of their plugins.
         """
         for kind in fields(Offers):
             getattr(self, kind.name).extend(getattr(other, kind.name))

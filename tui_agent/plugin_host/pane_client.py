@@ -52,7 +52,7 @@ class PaneClient:
 
         `progress` is called with the number of the last event that the fold has received.
 
-        If another program kills the child, it is restarted, but only one time.
+        If another program kills the child, the child is restarted once.
         """
         answer = await self._ask_once(request, progress)
         return (

@@ -18,7 +18,7 @@ _BY_TYPE: Mapping[str, JsonValue] = {
 
 
 def sample_arguments(schema: JsonMap) -> Iterator[JsonMap]:
-    """Yield arguments that fit the schema: first only the required ones, then all."""
+    """Yield arguments that fit the schema: first only the required arguments, then all arguments."""
     fields = schema.get("properties")
     required = schema.get("required")
     known: Mapping[str, JsonValue] = fields if isinstance(fields, dict) else {}

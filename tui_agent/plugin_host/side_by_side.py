@@ -39,7 +39,10 @@ class Outcome(Generic[ValueT]):
 
 
 def run_side_by_side(functions: Sequence[Callable[[], ValueT]], limit_s: float) -> list[Outcome[ValueT]]:
-    """Run the functions at the same time and return their outcomes in order, after at most about `limit_s` seconds."""
+    """Run the functions at the same time and return their outcomes in order.
+
+    Takes hardly longer than `limit_s` seconds, even if functions do not return.
+    """
     outcomes: list[Outcome[ValueT]] = [Outcome() for _ in functions]
     threads = [
         threading.Thread(target=_run, args=(function, outcome), name=THREAD_NAME, daemon=True)

@@ -60,8 +60,8 @@ class _Fields:
 def share_field_tables(model: F, parts: Iterable[FrozenModel] = ()) -> F:
     """Reduce the memory used by `model` and by the models in `parts`, in place. Return `model`.
 
-    Afterwards all models of a class share one set of assigned field names (all names) and one key table. Otherwise each
-    set and each table needs as much memory as a small model.
+    Afterwards all models of a class share one key table and one set of assigned field names, which contains all names.
+    Otherwise each set and each table needs as much memory as a small model.
     """
     models: list[FrozenModel] = [model, *parts]
     for item in models:

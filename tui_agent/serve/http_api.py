@@ -108,7 +108,9 @@ class EventStream:
                 await self._write(request, b": ping\n\n")
 
     async def _write(self, request: web.Request, data: bytes) -> bool:
-        """Send data; return False if the client does not read it. Raises `ConnectionError` if it has disconnected."""
+        """Send data; return False if the client does not read it. Raises `ConnectionError` if the client has
+        disconnected.
+        """
         with anyio.move_on_after(self._stall_s) as scope:
             await self._response.write(data)
         if scope.cancelled_caught and request.transport is not None:

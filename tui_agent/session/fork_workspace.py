@@ -156,7 +156,7 @@ async def verify_checkpoints(folder: Path) -> list[str]:
 
 
 def _commits(folder: Path) -> list[str]:
-    """Return the commits of this session's checkpoints and restores. Those of a parent session are left out."""
+    """Return the commits of this session's checkpoints and restores. Commits of a parent session are left out."""
     commits = []
     for record in read_records(folder, skip_deltas=True):
         match record:

@@ -145,7 +145,7 @@ class LocalSession:
         await self._ended.wait()
 
     async def aclose(self) -> None:
-        """Close the session, and wait until its engine has ended. May be called twice."""
+        """Close the session, and wait until its engine has ended. Can be called twice."""
         if not self._closing:
             self._closing = True
             self.submit(Close())

@@ -127,7 +127,7 @@ class AgentSession:
         raise self._end_error()
 
     async def execute(self, command: str) -> str:
-        """Run a command hidden from the agent; return its output, with the exit status if that is not 0."""
+        """Run a command that the agent does not see. Return its output, with the exit status if that is not 0."""
         if not self._state.view().workspace:
             await self._read_start()
         view = self._state.view()

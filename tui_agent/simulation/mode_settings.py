@@ -101,7 +101,7 @@ def load_mode(mode: Mode, path: Path | None = None) -> AgentOnlySettings:
 
 
 def load_orchestrated(path: Path | None = None) -> OrchestratedSettings:
-    """Return the settings of the mode orchestrated. Raises `ConfigError` if the settings are not valid."""
+    """Return the settings of the mode `orchestrated`. Raises `ConfigError` if the settings are not valid."""
     settings = load_mode("orchestrated", path)
     assert isinstance(settings, OrchestratedSettings)
     return settings
@@ -110,8 +110,8 @@ def load_orchestrated(path: Path | None = None) -> OrchestratedSettings:
 def load_profiles(extra: Path | None, config_dir: Path) -> dict[str, str]:
     """Return a `dict` that maps a profile's name to the description of a user.
 
-    The profiles are the bundled ones, those in `config_dir` and those in `extra`. If several sources define the same
-    name, the last of these sources counts.
+    The profiles come from three sources: the bundled files, `config_dir` and `extra`. If several sources define the
+    same name, the last of these sources counts.
     """
     profiles = dict(read_yaml(bundled_file(PROFILES_FILE), dict[str, str]))
     own = config_dir / PROFILES_FILE

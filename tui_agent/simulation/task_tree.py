@@ -40,7 +40,7 @@ class TaskNode(BaseModel):
         return (node for node in self.nodes() if not node.children)
 
     def complete_parents(self) -> None:
-        """Mark each node whose children are all completed as completed."""
+        """Mark each node as completed if all of its children are completed."""
         for child in self.children:
             child.complete_parents()
         if self.children and all(child.status == "completed" for child in self.children):
@@ -48,7 +48,7 @@ class TaskNode(BaseModel):
 
 
 def walk_order(root: TaskNode) -> list[TaskNode]:
-    """Return the root, then the leaves depth first: a user begins with the aim and learns the details one by one."""
+    """Return the root, then the leaves depth first. A user begins with the aim and learns the details one by one."""
     return [root, *(leaf for leaf in root.leaves() if leaf is not root)]
 
 

@@ -111,7 +111,7 @@ def make_folder(path: Path) -> None:
 def write_all(ops: FileOps, fd: int, data: bytes) -> None:
     """Write all of `data`, continuing after short writes.
 
-    Raises `OSError`, also if the file accepts no more bytes.
+    Raises `OSError` if writing fails or the file accepts no more bytes.
     """
     view = memoryview(data)
     while view:

@@ -67,10 +67,10 @@ _HEAD_ADAPTER = TypeAdapter(_Head)
 
 
 def save_fold(folder: Path, place: LinePosition, format: int, data: bytes, ops: FileOps) -> None:
-    """Write the state computed from the log up to the line at `place`, replacing the cached state.
+    """Save the state computed from the log up to the line at `place`, replacing the cached state.
 
-    `data` is the state and `format` is the version of its format. Raises `OSError`; then the old cache, if any, is
-    unchanged.
+    `data` is the state and `format` is the version of its format. If this fails, raises `OSError` and keeps the old
+    cache.
     """
     head = _Head(__version__, format, folder.name, place, len(data), zlib.crc32(data))
     head = replace(head, own=head.checksum())

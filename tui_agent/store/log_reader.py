@@ -245,7 +245,7 @@ def read_tail(folder: Path, count: int = 200, *, max_bytes: int = TAIL_BYTES) ->
 
 
 def read_end(folder: Path, count: int) -> list[Record]:
-    """Return the last records, including `count` records that are not lifecycle events; at most the last MiB.
+    """Return the last records, including `count` records that are not lifecycle events. Reads at most the last MiB.
 
     The newest messages are therefore included, even if the session was often opened and closed afterwards.
     """

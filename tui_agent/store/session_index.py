@@ -89,7 +89,7 @@ class SessionIndex:
             self.path.with_name(name).unlink(missing_ok=True)
 
     def summaries(self, states: Sequence[LogState]) -> list[SessionSummary]:
-        """Return the list rows of these sessions: from the index where it is current, otherwise from the logs."""
+        """Return the list rows of these sessions. Rows that are not current in the index are read from the logs."""
         if len(states) < MIN_SESSIONS and not self.path.exists():
             return [summary for state in states if (summary := summarise_session(state.folder))]
         try:

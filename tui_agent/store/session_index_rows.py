@@ -112,8 +112,8 @@ def _known_stats(state: LogState, row: sqlite3.Row | None) -> SessionStats | Non
 def _is_extended(state: LogState, row: sqlite3.Row) -> bool:
     """Return True if a log only grew since its row was saved.
 
-    The size alone does not show this: after a crash, the end of the log may have been written again. So the bytes
-    before the saved offset are compared too.
+    The size alone does not show this, because the end of the log may have been written again after a crash. So the
+    bytes before the saved offset are compared too.
     """
     known_to: int = row["known_to"]
     return row["file"] == state.file and known_to <= state.size and _read_end(state, known_to) == row["ends"]

@@ -164,7 +164,7 @@ def _tool_row(entry: ToolEntry, story: ExportContent) -> Row:
 
 
 def _only_diff(entry: ToolEntry, target: str) -> DiffBlock | None:
-    """Return the diff if the result of a call is nothing but the diff of the call's target file; otherwise None."""
+    """Return the diff if a call's result contains only the diff of the file `target`. Otherwise return None."""
     match entry.blocks:
         case (DiffBlock(path=path) as only,) if path == target:
             return only

@@ -86,11 +86,12 @@ def merge_parts(
     branch: Iterable[Stretch] | None = None,
     last_part: int | None = None,
 ) -> None:
-    """Rewrite `dest`: its first `kept` rows, then the rows in the file `lines`, all with the fields of `run`.
+    """Rewrite `dest` with its first `kept` rows, followed by the rows in the file `lines`. All rows get the fields of
+    `run`.
 
     `folder` is for temporary files. `branch` are the ranges of event numbers on the current branch, if they changed.
-    `last_part` leaves out later parts. Raises `StoreFull` if `dest` cannot be written, `DamagedParquet` if it cannot be
-    read.
+    Parts after `last_part` are left out. Raises `StoreFull` if `dest` cannot be written, `DamagedParquet` if it cannot
+    be read.
     """
     run_lines, draft = folder / "run.jsonl", folder / "trace.parquet"
     abandoned = (

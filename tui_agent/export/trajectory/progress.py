@@ -44,7 +44,7 @@ class ProgressPoint:
 
 
 def find_progress(trace: AgentTrace) -> tuple[ProgressPoint, ...]:
-    """Return a point for each part of the current branch that ran tests."""
+    """Return a point of the graph for each part of the current branch that ran tests."""
     newest: dict[str, tuple[int, int, bool]] = {}
     points = []
     for part in trace.parts:
@@ -69,7 +69,7 @@ def find_progress(trace: AgentTrace) -> tuple[ProgressPoint, ...]:
 def _count_tests(call: EnvoiCall) -> tuple[int, int, bool]:
     """Return the number of passed tests, the number of tests, and True if all passed.
 
-    A run that states no counts counts as one test.
+    A test run without counts is counted as one test.
     """
     is_solved = call.status_code == 0 and call.error is None
     result = call.result

@@ -179,8 +179,8 @@ def _read_run_fields(path: Path) -> dict[str, Any]:
 async def update_bundle(session: Path, dest: Path, last_commit: str = "") -> bool:
     """Write `repo.bundle` with all checkpoints of a session, replacing an older one; return False if there are none.
 
-    `last_commit` leaves out later checkpoints. The files are exported without redaction, so that the commits in the
-    bundle have the ids that the trajectory names. Raises `StoreFull` if the file cannot be written.
+    Checkpoints after `last_commit` are left out. The files are exported without redaction. The commits in the bundle
+    therefore have the same ids as in the trajectory. Raises `StoreFull` if the file cannot be written.
     """
     with temporary_folder(dest) as folder:
         try:

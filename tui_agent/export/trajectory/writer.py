@@ -66,7 +66,7 @@ class TraceWriter:
         self._projection = (part, commit)
 
     async def follow(self, follower: Follower) -> None:
-        """Write at each turn's end, and within a turn at intervals that grow with the duration of a write."""
+        """Write at the end of each turn. During a turn, write at intervals, which are longer if writing is slow."""
         await run_sync(self._prepare)
         while True:
             wait = max(0.0, self._next_write - anyio.current_time()) if self._is_behind else None

@@ -88,7 +88,7 @@ def list_beats(
     running: bool,
     text: Callable[[str], bytes | None] = lambda _: None,
 ) -> tuple[Beat, ...]:
-    """Return the events that have a mark or change a figure, in order. `text` is `Branch.text`.
+    """Return the events that have a mark or change a number, in order. `text` is `Branch.text`.
 
     If there are more than `MAX_BEATS` events, an even selection is returned.
     """
@@ -263,7 +263,7 @@ class Side:
 
 
 def build_side(branch: Branch, shared: int) -> Side:
-    """Return the figures of a branch after its first `shared` records, which both branches have."""
+    """Return the data of a branch after its first `shared` records, which both branches have."""
     before, tail = branch.records[:shared], branch.records[shared:]
     events = [record for record in tail if isinstance(record, Envelope)]
     state, metrics = fold(SessionState(), branch.records), fold(Metrics(), events)

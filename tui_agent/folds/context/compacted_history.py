@@ -267,7 +267,7 @@ def call_ids(messages: Iterable[Message]) -> set[CallId]:
 def drop_unpaired_calls(messages: Sequence[Message], open_calls: Collection[CallId] = ()) -> list[Message]:
     """Return the messages without unpaired calls and results.
 
-    A result without a call is unpaired, and a call without a result, except the calls in `open_calls`.
+    A result without a call is unpaired. A call without a result is unpaired too, unless it is in `open_calls`.
     """
     answered = {message.call_id for message in messages if isinstance(message, ToolMessage)} | set(open_calls)
     remaining = [rest for message in messages if (rest := _without_open_calls(message, answered)) is not None]

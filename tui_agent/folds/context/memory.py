@@ -68,7 +68,7 @@ def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
 def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
     """Return the memory after a file changed.
 
-    The file is added to the changed files or, if it has its original content again, removed from them. Facts that
+    The file is added to the changed files. If it has its original content again, it is removed from them. Facts that
     depend on the file are marked as outdated.
     """
     updated: JsonMap = {**memory}

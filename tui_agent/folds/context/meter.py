@@ -92,7 +92,7 @@ class ContextMeterView:
 
     @property
     def message_tokens(self) -> int:
-        """The tokens of the conversation: of all sections with messages."""
+        """The tokens of all sections with messages."""
         return sum(
             section.tokens for section in self.sections if section.name not in _SECTIONS_WITHOUT_MESSAGES
         )

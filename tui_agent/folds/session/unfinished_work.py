@@ -16,14 +16,14 @@ SUMMARIES: Final[dict[ToolStatus, str]] = {"interrupted": "stopped", "lost": "lo
 
 
 def unfinished_status(call: OpenCall, *, crashed: bool) -> ToolStatus:
-    """Return `lost` for a call with unknown effects because the engine crashed. Otherwise return `interrupted`."""
+    """Return `lost` if the engine crashed and the call's effects are unknown. Otherwise return `interrupted`."""
     return "lost" if crashed and call.started and not call.waits_for_delegate else "interrupted"
 
 
 def ends_after_crash(state: SessionStateView) -> list[ToolFinished | UserShellFinished | TurnFinished]:
     """Return the events that end the work that was running when the engine stopped.
 
-    This is the work of calls, the turn and the user's command. Nothing ends while a call waits for approval: the user
+    This is the work of calls, the turn and the user's command. Nothing ends while a call waits for approval. The user
     can still answer, and the next run asks again.
     """
     if any(call.awaits_decision for call in state.open_calls):

@@ -337,7 +337,7 @@ class SessionStateView:
         """Return the session as this agent sees it.
 
         A delegate sees its own task, model, policy, instructions and iterations. The main agent sees its own task and
-        iterations, also while delegates work.
+        iterations, even while delegates work.
         """
         delegate = next((candidate for candidate in self.delegates if candidate.agent == agent), None)
         if delegate is None and agent == MAIN_AGENT != self.agent:

@@ -128,7 +128,7 @@ def truncation_notice(cut: ContextTruncated) -> str:
 
 
 def inferred_window_notice(event: ContextWindowInferred) -> tuple[str, str]:
-    """Return two lines: the inferred window of a model, and a hint how to set the real window."""
+    """Return two lines: the inferred window of a model, and a hint on how to set the real window."""
     reason = (
         "the provider stated this size"
         if event.stated_by_provider

@@ -192,7 +192,8 @@ class SpanTree:
     def copy(self, referenced: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
         """Return an independent copy of the tree, and a `dict` of index → copied node.
 
-        Only nodes that can still change are copied: open nodes, the nodes in `referenced`, and all ancestors of these.
+        Only nodes that can still change are copied. These are the open nodes, the nodes in `referenced`, and their
+        ancestors.
         """
         self.view()
         copied: dict[int, Node] = {}

@@ -64,7 +64,7 @@ class TurnSums:
     def count_changes(self) -> ChangeCounts:
         """Return the fields of `TurnEntry` that count changed files.
 
-        The line counts are 0 if a file changed more than once, because they are then not the turn's net difference.
+        If a file changed more than once, the line counts are 0. They would not be the turn's net difference.
         """
         is_net = self.edits == len(self.files)
         return {

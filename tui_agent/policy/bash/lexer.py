@@ -74,9 +74,9 @@ class WordReader:
         self._brace_words = 0
 
     def read(self, role: Role) -> tuple[syntax.Word, ...]:
-        """Read one word of the script. The result has several words if brace expansion makes several.
+        """Read one word of the script. Brace expansion can turn it into several words.
 
-        A word may be empty only if its role is `VALUE`.
+        Only a word with the role `VALUE` can be empty.
         """
         cursor, start = self._cursor, self._cursor.position
         variants = self._read_parts(role)

@@ -165,7 +165,7 @@ class Catalog:
                 yield from _locate(name, wrong[name] or self._find_faults(name, table))
 
     def _find_faults(self, name: str, table: Table) -> list[TableFault]:
-        """Return the faults of an entry that show only once the inherited keys are added."""
+        """Return the faults of an entry that show only after the inherited keys are added."""
         try:
             entry = self.entry(name)
         except TableFault as fault:
@@ -250,7 +250,7 @@ def _read_file(name: str) -> tuple[Table, str] | None:
 def _file_names(folder: str) -> frozenset[str]:
     """Return the names of the files in a folder of the product's catalog, read once.
 
-    A lookup in this set is exact; on a case-insensitive file system, opening `GIT.toml` would find `git.toml`.
+    A lookup in this set is exact. On a case-insensitive file system, opening `GIT.toml` would find `git.toml`.
     """
     known = not folder or folder.rstrip("/") in _file_names("")
     return frozenset(file.name for file in (PROGRAMS / folder).iterdir()) if known else frozenset()

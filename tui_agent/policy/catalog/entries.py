@@ -66,7 +66,7 @@ def make_entry(name: str, place: str, table: Table, base: Entry | None) -> Entry
 
 
 def validate(table: Table) -> tuple[Program | None, list[TableFault]]:
-    """Return the program that a TOML table describes; if the table is not valid, None and all its faults."""
+    """Return the program that a TOML table describes. If the table is not valid, return None and all its faults."""
     try:
         return Program.model_validate(table), []
     except ValidationError as error:

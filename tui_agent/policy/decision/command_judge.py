@@ -212,7 +212,7 @@ class CommandJudge:
     def _allowing_rule(self, line: LineReport, at: int, command: CommandReport) -> Judgement | None:
         """Return a rule that allows the command at index `at` of a line; None if there is none.
 
-        Such a rule applies only if all words of the command are certain, also after expansion.
+        Such a rule applies only if all words of the command are certain, even after expansion.
         """
         words = words_of(command)
         if line.refusal or None in words or not words or not self.profile.hears_allow_rules:

@@ -136,7 +136,7 @@ def _judge_hidden_commands(rules: RuleIndex, command: CommandReport) -> Iterator
 def _command_texts(command: CommandReport) -> Iterator[str]:
     """Yield the texts that a command might run.
 
-    These are code, values of variables, and words with blanks whose meaning is unknown.
+    These are code, values of variables, and words that contain blanks and have an unknown meaning.
     """
     yield from command.code
     yield from (text.replace("\\n", "\n") for text in command.code if "\\n" in text)

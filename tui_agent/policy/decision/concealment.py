@@ -16,7 +16,7 @@ MAX_CHARACTERS = 100_000
 
 
 def find_concealed(effects: Sequence[Effect]) -> list[Judgement]:
-    """Return a judgement for invisible characters in the effects of a call, and one for lookalikes.
+    """Return a judgement for invisible characters in the effects of a call, and a judgement for lookalike characters.
 
     Effects that only read are not checked.
     """

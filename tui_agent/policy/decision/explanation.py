@@ -190,8 +190,8 @@ def _does_same(row: CommandEffects, other: CommandEffects) -> bool:
 def _join_rows(starter: CommandEffects, started: CommandEffects) -> CommandEffects:
     """Return the row of a command that starts another one, with the effects of both.
 
-    The effects "starts another command" and "runs code" of the starter are left out: the started command's effects say
-    more.
+    The effects "starts another command" and "runs code" of the starter are left out, because the started command's
+    effects say more.
     """
     own = tuple(effect for effect in starter.effects if effect not in (_STARTS_NEXT, _RUNS_CODE))
     return starter.model_copy(
@@ -233,7 +233,10 @@ def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[C
 
 
 def _reads_nothing(use: FileUse) -> bool:
-    """Return True for a read of the current folder itself: `grep` without a file argument reads its input instead."""
+    """Return True if a command only reads the current folder itself.
+
+    For example, `grep` without a file argument reads its input instead of the folder.
+    """
     return (use.action, use.path, use.below) == ("read", ".", False)
 
 

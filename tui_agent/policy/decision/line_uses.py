@@ -52,8 +52,8 @@ def line_uses(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> list[U
 def _made_links(command: CommandReport, uses: Uses, facts: PolicyFacts) -> Iterator[_Link]:
     """Yield the links that an `ln` command creates.
 
-    The target of a symbolic link is relative to the link's folder; the target of a hard link is not. The options of
-    `ln` are ignored: both possible targets are yielded.
+    The target of a symbolic link is relative to the link's folder; the target of a hard link is not. Both possible
+    targets are yielded, because the options of `ln` are ignored.
     """
     operands = [word.known for word in command.words[1:] if not (word.known or "").startswith("-")]
     sources = [path for use, path in uses if use.action in ("read", "list")]
@@ -113,7 +113,7 @@ def file_uses(effect: RunEffect, command: CommandReport) -> Uses:
 def _with_parents(path: str) -> Iterator[str]:
     """Yield variants of a pattern, each with one name replaced by `..`.
 
-    Only a pattern such as `.*` is replaced: it also matches `..` in bash before 5.2.
+    Only a pattern such as `.*` is replaced, because it also matches `..` in bash before 5.2.
     """
     names = path.split("/")
     for at, name in enumerate(names):
@@ -129,7 +129,7 @@ def from_workspace(effect: RunEffect, path: str) -> str:
 
 
 def literal_path(path: str) -> str:
-    """Return a path that treats a leading `~` as a literal name: no shell expands the `cwd` of a call."""
+    """Return a path that treats a leading `~` as a literal name, because no shell expands the `cwd` of a call."""
     return f"./{path}" if path.startswith("~") else path
 
 

@@ -138,7 +138,7 @@ def _cut_table(lines: Sequence[str], starts: Sequence[int], index: int) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a text as a TOML string. Raises `ConfigError` if it is not UTF-8: names of folders can have any bytes."""
+    """Return a text as a TOML string. Raises `ConfigError` if the text is not UTF-8, as the name of a folder can be."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

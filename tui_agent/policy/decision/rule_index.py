@@ -138,7 +138,7 @@ def has_fixed_place(rule: Rule) -> bool:
 
 @lru_cache(maxsize=64)
 def session_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
-    """Parse the rules that the user granted for the session; invalid ones are ignored."""
+    """Parse the rules that the user granted for the session. Invalid rules are ignored."""
     rules: list[Rule] = []
     for text in texts:
         try:

@@ -32,7 +32,7 @@ class GitWord:
 def _file(path: str, certainty: Certainty = Certainty.BOUNDED, *, from_top: bool = False) -> FileUse:
     """Return a use of a path or pattern that git reads.
 
-    With `from_top`, it is relative to the top of git's repository.
+    With `from_top`, the path is relative to the top of git's repository.
     """
     return FileUse(path or ".", "read", certainty, from_top=from_top)
 

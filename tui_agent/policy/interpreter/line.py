@@ -99,9 +99,9 @@ class _LineReader:
         return reports, outcome.output, None
 
     def _read_loosely(self, text: str, refusal: Refusal, folders: Folders) -> tuple[CommandReport, ...]:
-        """Interpret a text, which the bash parser refuses, in every possible way.
+        """Interpret a text that the bash parser refuses, in every possible way.
 
-        The reports serve only guards, and `ask` and `deny` rules.
+        The reports are used only by guards, `ask` rules and `deny` rules.
         """
         commands, complete = _possible_commands(text)
         self._unreadable = self._unreadable or not complete

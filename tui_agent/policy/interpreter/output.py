@@ -84,7 +84,9 @@ def _bound_paths(draft: Draft) -> Value | None:
 
 
 def _plain_folder(pattern: str) -> str:
-    """Return the path that a pattern names or, if it has wildcards, the folder before the first one."""
+    """Return the path that a pattern names. If the pattern has wildcards, return the folder before the first
+    wildcard.
+    """
     begin = _SIGN.split(pattern, maxsplit=1)[0]
     folder = pattern if begin == pattern else begin.rpartition("/")[0]
     return posixpath.normpath(folder) if folder else "."

@@ -57,7 +57,8 @@ def split_assignment(word: Value) -> tuple[str, Value]:
 def cut_at_newlines(value: Value) -> Value:
     """Return a value for one line of an output.
 
-    A file name with a newline makes two lines. So `splits` is set in the result: a line may be just a part of a name.
+    `splits` is set in the result, because a line may be just a part of a file name. A file name with a newline makes
+    two lines.
     """
     torn = not value.content
     return replace(

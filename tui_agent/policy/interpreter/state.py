@@ -98,7 +98,7 @@ def merge_states(states: Iterable[State]) -> State:
 def tidy_path(path: str) -> str:
     """Remove `.` and empty names from a path.
 
-    `name/..` is kept: if `name` is a link, the path leads to the parent of the link's target.
+    `name/..` is kept, because `name` may be a link. The path then leads to the parent of the link's target.
     """
     names = [name for name in path.split("/") if name not in ("", ".")]
     if path.startswith("/"):

@@ -54,7 +54,8 @@ def guarded_places(home: str) -> GuardedPlaces:
 
 
 def guarded_outside(own: Sequence[str]) -> Callable[[str], bool]:
-    """Return a predicate for absolute paths outside every workspace: True if the policy lets no agent write them.
+    """Return a predicate for absolute paths outside every workspace. It is True if a guard protects the path from
+    writes.
 
     `own` are the product's configuration and data folders.
     """

@@ -63,8 +63,8 @@ class HostPattern:
     def fits(self, host: Host, *, certain: bool) -> bool:
         """Return True if the pattern matches a host.
 
-        If `certain`, the pattern must match all readings of the host, and the port must be known. Otherwise one
-        matching reading is enough.
+        If `certain`, the pattern must match every possible name of the host, and the port must be known. Otherwise one
+        matching name is enough.
         """
         if self.port is not None and self.port != host.port and (certain or host.port is not None):
             return False
@@ -117,7 +117,7 @@ def parse_pattern(text: str) -> HostPattern:
 
 
 def is_private_host(host: Host) -> bool:
-    """Return True if a reading of the host is an address of this machine or of a private network.
+    """Return True if the host can mean an address of this machine or of a private network.
 
     The address of a cloud's metadata service counts as private.
     """
@@ -185,9 +185,9 @@ def _plain_names(name: str) -> tuple[str, ...]:
 
 
 def _read_ipv4(name: str) -> Iterator[str]:
-    """Yield the readings of a host name as an IPv4 address; none for other names.
+    """Yield the IPv4 addresses that a host name can mean. Yield nothing for other names.
 
-    The C library accepts octal and hexadecimal numbers, and fewer than four numbers; other programs read plain
+    The C library accepts octal and hexadecimal numbers, and fewer than four numbers. Other programs read plain
     decimals.
     """
     with suppress(OSError):

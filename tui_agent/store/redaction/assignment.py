@@ -108,7 +108,7 @@ def _is_bare_word_secret(value: str, name: str) -> bool:
 
 
 def _is_short_name_secret(candidate: Candidate) -> bool:
-    """Return True if `PASS=` or `pass:` has a password, not the count or result of tests."""
+    """Return True if a password follows `PASS=` or `pass:`, and not the count or result of tests."""
     value, name = candidate.value, candidate.group("name")
     if re.match(r"(?i)\d+[a-z%/]*$|test|\w*[(:/]", value):
         return False

@@ -57,7 +57,7 @@ class ContextSheet(Viewer):
         self._shown: tuple[object, ...] = ()
 
     def follow(self) -> None:
-        """Redraw if a figure changed. A streamed answer changes no figure."""
+        """Redraw if a number changed. A streamed answer changes no number."""
         if any(old is not new for old, new in zip(self._shown, self._figures(), strict=False)):
             self.redraw()
 

@@ -19,7 +19,7 @@ _COLUMNS = 28
 
 
 def draw_ledger(facts: Facts, view: LedgerView, price: float | None) -> None:
-    """Add tables of what fills the context, each sorted by size.
+    """Add tables that show what fills the context. Each table is sorted by size.
 
     `price` is in USD per million input tokens; None if unknown.
     """

@@ -63,14 +63,16 @@ class ChatWidget(TranscriptWidget):
             self.set_view(_view_from(view, first), [index - first for index in changed if index >= first])
 
     def extend(self, index: int | None) -> None:
-        """Lay out older entries as well: back to entry `index` or, if `index` is None, a fixed number of entries."""
+        """Lay out older entries too, back to entry `index`. If `index` is None, lay out a fixed number of older
+        entries.
+        """
         if self._whole is None or not self._first or (index is not None and index >= self._first):
             return
         self._first = window_start(self._whole.entries, self._first if index is None else index)
         self.show_more(_view_from(self._whole, self._first))
 
     async def extend_to(self, index: int) -> None:
-        """Lay out older entries as well, back to entry `index`. Keys are handled meanwhile.
+        """Lay out older entries too, back to entry `index`. Keys are handled meanwhile.
 
         If many entries are missing, build a new layout in time slices, and replace the current layout with it.
         """

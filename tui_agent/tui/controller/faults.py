@@ -111,7 +111,7 @@ def _drop_empty_lines(text: str) -> str:
 
 
 def _append(path: Path, text: str) -> None:
-    """Append to the file. Errors are ignored: a notice on the screen has already reported the fault."""
+    """Append to the file. Errors are ignored, because a notice on the screen has already reported the fault."""
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -403,7 +403,9 @@ def _spawn_remote(host: SessionHost) -> Callable[[SessionOptions], AppSession]:
 
 
 def _plugins_at_work(views: Views) -> str:
-    """Return a clause that names the running tools of plugins that are not bundled, and how to turn these off."""
+    """Return a clause that names the running tools of plugins that are not bundled, and says how to turn the plugins
+    off.
+    """
     running = {call.name for call in views.state.view().open_calls if call.started}
     owners = {
         offer.removeprefix("tool:"): event.plugin

@@ -414,7 +414,7 @@ def _find_choice(request: PermissionRequested, reach: Reach) -> PermissionChoice
 def _everywhere_choice(request: PermissionRequested) -> PermissionChoice | None:
     """Return the choice that saves a rule for every project; None if there is no such choice.
 
-    A rule that lets commands read certain files is left out: it is saved in the user's config.toml in any case.
+    A rule that lets commands read certain files is left out, because it is saved in the user's config.toml in any case.
     """
     choice = _find_choice(request, "everywhere")
     return None if choice is None or choice.rule.startswith(OPENS_FILES) else choice
