@@ -17,7 +17,7 @@ from tui_agent.config.options import SessionOptions
 from tui_agent.units import format_time_limit
 
 PATIENCE_S: Final = 30.0
-"""Time limit of a child process, in seconds."""
+"""Time limit of a child process, in seconds. A child that writes a file for the user (`--output`) has no limit."""
 JsonRow: TypeAlias = dict[str, JsonValue]
 RowT = TypeVar("RowT")
 
@@ -52,8 +52,9 @@ class CommandLine:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
+        limit_s = None if "--output" in words else PATIENCE_S
         try:
-            output, _ = await asyncio.wait_for(child.communicate(), PATIENCE_S)
+            output, _ = await asyncio.wait_for(child.communicate(), limit_s)
         except asyncio.CancelledError:
             _kill(child)
             raise

@@ -11,7 +11,7 @@ from tests.tui.app.replaying import FakeCommandLine, FakeRecording, open_replay
 from tui_agent.export.files import FORMATS as ALL
 from tui_agent.tui.commands.reports import FORMATS
 from tui_agent.tui.main_screen import NOTICE_S
-from tui_agent.tui.modals.export_form import ExportForm
+from tui_agent.tui.modals.export_form import ExportForm, export_to_chosen_place
 
 WORKSPACE = "/home/ada/timesheet"
 """Where the recorded session worked."""
@@ -130,6 +130,24 @@ async def test_a_report_is_written_on_the_users_word_and_its_place_is_said() -> 
         ]
         await driven.press("escape")
         assert "Report saved" not in driven.text()
+
+
+async def test_a_long_export_shows_its_time_until_it_is_done(documents: Path) -> None:
+    program = Program(said=json.dumps({"path": "/work/ses_1.html"}))
+    program.written.clear()
+    async with open_app(golden("night_shift"), outside=program) as driven:
+        words = ("sessions", "export", "ses_1")
+        form = export_to_chosen_place(
+            driven.app, program, "Export", Path(WORKSPACE), words, driven.app.say, beat_s=0.01
+        )
+        driven.app.run_worker(form)
+        await driven.until(lambda: isinstance(driven.app.screen, ExportForm))
+        await driven.press("enter")
+        await driven.until(lambda: "Exporting to ~/Documents … 0 s so far. You can go on" in driven.text())
+        program.written.set()
+        await driven.until(lambda: "Exported to /work/ses_1.html" in driven.text())
+        await driven.pilot.pause(0.05)
+        assert "so far" not in driven.text()
 
 
 async def test_a_replay_asks_where_too(documents: Path) -> None:

@@ -45,3 +45,11 @@ async def test_a_program_that_takes_too_long_is_named_without_its_arguments(
     monkeypatch.setattr(cli_client, "PATIENCE_S", 0.01)
     status, said = await ask("models", "check", "slow", "--json", "--base-url", "http://127.0.0.1:1")
     assert (status, said) == (1, "tui-agent models check did not end within 0.01 s.")
+
+
+async def test_a_program_that_writes_a_file_for_the_user_has_no_time_limit(
+    ask: cli_client.CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli_client, "PATIENCE_S", 0.01)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(ask("sessions", "export", "ses_1", "--json", "--output", "x"), 0.05)

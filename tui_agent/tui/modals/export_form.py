@@ -4,9 +4,10 @@ Invariant: nothing is written before the user has confirmed the place.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual.strip import Strip
 
@@ -22,6 +23,10 @@ from tui_agent.tui.theme.theme import Looks
 from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.form import Form
 from tui_agent.tui.widgets.rows import Pen
+from tui_agent.units import format_elapsed
+
+BEAT_S: Final = 5.0
+"""Seconds between two notices about an export that is being written."""
 
 
 class ExportForm(Form[str | None]):
@@ -68,8 +73,12 @@ async def export_to_chosen_place(
     say: Callable[[str, Level], object],
     *,
     remark: str = "",
+    beat_s: float = BEAT_S,
 ) -> None:
-    """Ask where to export, run `tui-agent` with `words` and that place, and show the result followed by `remark`."""
+    """Ask where to export, run `tui-agent` with `words` and that place, and show the result followed by `remark`.
+
+    A long session takes a while: every `beat_s` seconds, show how long it has taken.
+    """
 
     def find_folder() -> Path:
         return default_export_folder(layers.load_config(app.options, app.environ).data_dir, workspace)
@@ -83,8 +92,19 @@ async def export_to_chosen_place(
     if answer is None:
         return
     dest = _resolve(answer, workspace)
-    say(f"Exporting to {clean_line(shorten_home(dest))} …", "info")
-    status, output = await ask(*words, "--json", "--output", str(dest))
+    shown = clean_line(shorten_home(dest))
+    say(f"Exporting to {shown} …", "info")
+    started = time.monotonic()
+
+    def say_elapsed() -> None:
+        elapsed = format_elapsed(time.monotonic() - started)
+        say(f"Exporting to {shown} … {elapsed} so far. You can go on working.", "info")
+
+    beat = app.set_interval(beat_s, say_elapsed)
+    try:
+        status, output = await ask(*words, "--json", "--output", str(dest))
+    finally:
+        beat.stop()
     path = text_of(next(iter(json_rows(output)), {}), "path")
     if status == 0 and path:
         say(f"Exported to {clean_line(shorten_home(Path(path)))}{remark}", "done")
