@@ -7,6 +7,7 @@ queued.
 
 import asyncio
 import gc
+import shutil
 import signal
 import subprocess
 import sys
@@ -413,7 +414,12 @@ def draw(app: AgentApp) -> int:
         folder = app.controller.folder if app.controller is not None else None
         last_words(farewell(session_to_resume(app.options, folder), "", data_dir=data_dir))
         raise app._exception
-    words = farewell(app.resumable_id, app.answer, data_dir=data_dir, jobs=app.ended_jobs)
+    answer = app.answer
+    if answer:
+        render = import_module("tui_agent.tui.transcript.markdown_stream").markdown_text
+        answer = render(answer, app.looks, shutil.get_terminal_size().columns)
+    is_demo = app.options.client == "demo"
+    words = farewell(app.resumable_id, answer, data_dir=data_dir, jobs=app.ended_jobs, is_demo=is_demo)
     if not app.then and not last_words(words):
         return STATUS
     if app.then:

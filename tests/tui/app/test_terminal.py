@@ -183,6 +183,11 @@ def test_the_farewell_has_the_answer_and_the_way_back_and_no_control_sequence() 
     assert farewell("", "") == ""
 
 
+def test_the_farewell_of_a_demo_says_how_to_begin() -> None:
+    words = farewell("", "done", is_demo=True)
+    assert words == "done\n\nThat was the demo. To begin with a real model, run tui-agent in your own folder."
+
+
 def test_the_way_back_names_the_folder_of_the_data_and_can_be_pasted() -> None:
     words = farewell("ses_1", "", data_dir=Path("/tmp/my data"))
     assert words == "To come back:  tui-agent --data-dir '/tmp/my data' --session ses_1"

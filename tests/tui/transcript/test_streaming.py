@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tests.stubs.examples import example_count
 from tui_agent.tui.text import clean
 from tui_agent.tui.theme.symbols import UNICODE
-from tui_agent.tui.theme.theme import Palette, bundled_folder, load_theme
+from tui_agent.tui.theme.theme import Looks, Palette, bundled_folder, load_theme
 from tui_agent.tui.transcript.markdown import Place
-from tui_agent.tui.transcript.markdown_stream import MarkdownStream
+from tui_agent.tui.transcript.markdown_stream import MarkdownStream, markdown_text
 from tui_agent.tui.transcript.rows import Row, width_of
 from tui_agent.tui.transcript.style import Look
 
@@ -176,3 +176,10 @@ def test_work_follows_what_was_added_not_what_was_said() -> None:
         drawn += len(made.rows) - first
     assert drawn < 600 * 110
     assert made.frozen > 450
+
+
+def test_an_answer_as_plain_lines_has_no_marks_of_markdown() -> None:
+    looks = Looks(PALETTE, UNICODE, motion=False)
+    text = markdown_text("**Fixed.** See `a.py`.\n\n- one\n- two\n\n```python\nx = 1\n```", looks, 40)
+    assert not any(mark in text for mark in ("**", "`", "```"))
+    assert "Fixed. See a.py." in text.splitlines()[0] and "x = 1" in text and "two" in text

@@ -157,7 +157,9 @@ def release_signals() -> None:
         loop.remove_signal_handler(number)
 
 
-def farewell(session_id: str, answer: str, *, data_dir: Path | None = None, jobs: int = 0) -> str:
+def farewell(
+    session_id: str, answer: str, *, data_dir: Path | None = None, jobs: int = 0, is_demo: bool = False
+) -> str:
     """Return the text to print after quitting: the last answer, and how to resume the session.
 
     `session_id` is empty if there is no session to resume; `data_dir` is the data folder if it was set on the command
@@ -171,6 +173,8 @@ def farewell(session_id: str, answer: str, *, data_dir: Path | None = None, jobs
         lines += [shown, ""]
     if jobs:
         lines.append(f"{format_count(jobs, 'background job')} ended with the session.")
+    if is_demo:
+        lines.append("That was the demo. To begin with a real model, run tui-agent in your own folder.")
     if session_id:
         place = [] if data_dir is None else ["--data-dir", str(data_dir)]
         lines.append(f"To come back:  tui-agent {clean_line(shlex.join([*place, '--session', session_id]))}")

@@ -189,6 +189,11 @@ def markdown_strips(text: str, looks: Looks, width: int, base: Role) -> list[Str
     return [strip_of(row.runs, row.ground, width + MARGIN).crop(0, width) for row in stream.rows]
 
 
+def markdown_text(text: str, looks: Looks, width: int) -> str:
+    """Return a complete Markdown text as plain lines of at most `width` cells, as the transcript shows it."""
+    return "\n".join(strip.text.rstrip() for strip in markdown_strips(text, looks, width, "s0"))
+
+
 class _Fence:
     """A fenced code block that is open.
 
