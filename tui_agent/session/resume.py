@@ -90,13 +90,15 @@ def record_new_session(
     *,
     workspace: str,
     settings: SessionSettings,
+    repaired: LogRepaired | None = None,
     earlier: SessionContextLoaded | None = None,
     allowed_tools: tuple[str, ...] | None = None,
     without: tuple[str, ...] = (),
 ) -> None:
     """Record the first events of a new session.
 
-    `earlier` is the summary of an earlier session that the new session continues.
+    `repaired` is set if the session's folder had a log without an intact line. `earlier` is the summary of an earlier
+    session that the new session continues.
     """
     recorder.append(
         SessionStarted(
@@ -108,6 +110,8 @@ def record_new_session(
         )
     )
     recorder.append(run)
+    if repaired is not None:
+        recorder.append(repaired)
     if earlier is not None:
         recorder.append(earlier)
 

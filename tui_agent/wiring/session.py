@@ -312,6 +312,7 @@ def _record_start(
             run,
             workspace=str(workspace),
             settings=settings,
+            repaired=log.repair,
             earlier=earlier,
             allowed_tools=base.options.allowed_tools,
             without=base.options.without,

@@ -238,6 +238,20 @@ def test_an_action_that_failed_is_shown_with_its_reason(call: Call, tmp_path: Pa
     assert "nowhere.txt" in failed
 
 
+def test_a_log_without_an_intact_line_is_moved_and_the_run_says_where(call: Call, tmp_path: Path) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text("answers: [{text: Done.}]")
+    place = ("-m", f"scripted:{script}", "--data-dir", str(tmp_path / "data"))
+    call("run", "one", *place)
+    (log,) = (tmp_path / "data" / "sessions").glob("*/events.jsonl")
+    log.write_bytes(b"garbage\nmore\n")
+    _, _, err = call("run", "two", "--session", log.parent.name, *place)
+    assert f"Its old log was moved to events.torn-1 in {log.parent} (13 B)." in err
+    assert (log.parent / "events.torn-1").read_bytes() == b"garbage\nmore\n"
+    _, _, again = call("run", "three", "--session", log.parent.name, *place)
+    assert "log" not in again
+
+
 def test_the_app_refuses_where_there_is_no_terminal(call: Call) -> None:
     status, out, err = call()
     assert (status, out) == (2, "")

@@ -17,6 +17,8 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.model import ModelRetried
 from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.session import LogRepaired, SessionStarted
+from tui_agent.protocol.settings import ModelInfo, SessionSettings
 
 
 def cut(what: str, digest: str) -> Truncation:
@@ -73,6 +75,22 @@ def test_what_else_is_cut_is_said_and_what_a_delegate_goes_without_is_not(
     telling(story(compacted(3, cut("the plan", "c")), "subtask-1"))
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 2 and "tasks" in told[1]
+
+
+def test_a_damaged_log_is_said_with_the_place_of_what_was_moved(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = SessionSettings(model=ModelInfo(profile="m", provider="p", model="m"))
+    moved = LogRepaired(moved_bytes=7, side_file="events.torn-1")
+    story, telling = Story(), WarningPrinter(lambda record: None)
+    telling(story(SessionStarted(workspace="/w", product="p", settings=settings)))
+    telling(story(moved))
+    expected = "No line of the session's log was intact, so the session starts anew. Its old log was moved to"
+    assert capsys.readouterr().err == f"tui-agent: {expected} events.torn-1 in . (7 B).\n"
+    telling = WarningPrinter(lambda record: None)
+    telling(story(moved))
+    telling(story(LogRepaired(moved_bytes=0, side_file="", bad_lines=(4, 5))))
+    told = capsys.readouterr().err
+    assert "The end of the session's log was damaged. It was moved to events.torn-1 in . (7 B)." in told
+    assert "2 damaged lines were skipped in events.jsonl." in told
 
 
 def test_each_new_try_of_a_request_is_said(capsys: pytest.CaptureFixture[str]) -> None:

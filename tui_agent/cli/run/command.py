@@ -12,6 +12,7 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TextIO, TypeVar
 
 import anyio
@@ -29,6 +30,7 @@ from tui_agent.folds.text.labels import (
     mention_result,
     missing_map_notice,
     shortened_summary_notice,
+    skipped_lines_notice,
     truncation_notice,
     unknown_price_warning,
 )
@@ -47,13 +49,14 @@ from tui_agent.protocol.events.context import (
 )
 from tui_agent.protocol.events.model import ModelRetried
 from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded
-from tui_agent.protocol.events.session import ErrorRaised, SessionEnded
+from tui_agent.protocol.events.session import ErrorRaised, LogRepaired, SessionEnded, SessionStarted
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.settings import SessionSettings
 from tui_agent.session.headless_turn import AfterTurn, Outcome, Show, TurnStart, run_turn
 from tui_agent.session.local import LocalSession
+from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.tui.actions import TYPED, command_word
-from tui_agent.units import format_elapsed
+from tui_agent.units import format_bytes, format_elapsed
 from tui_agent.wiring.session import open_session as opened
 from tui_agent.wiring.settings import lacks_model
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
@@ -210,7 +213,8 @@ async def run_one_turn(
             group.start_soon(interrupt_on_signal, session)
             after = session.log.previous_last_seq
             end = record_end if options.client == "headless" else None
-            outcome = await run_turn(session, begin, WarningPrinter(show), after, coda or end)
+            printer = WarningPrinter(show, session.log.folder)
+            outcome = await run_turn(session, begin, printer, after, coda or end)
             group.cancel_scope.cancel()
         return with_advice(outcome, session.settings)
 
@@ -317,11 +321,31 @@ def _plugin_warning(failed: PluginFailed) -> str:
     return " ".join(f"The {failed.title} is off. {failed.message}{where}".split())
 
 
-class WarningPrinter:
-    """Calls `show` with each event record, and prints a warning if the record reports a problem."""
+def _repair_warning(repaired: LogRepaired, folder: Path, *, is_new: bool) -> str:
+    sentences = []
+    if repaired.moved_bytes:
+        damage = (
+            "No line of the session's log was intact, so the session starts anew. Its old log was moved to"
+            if is_new
+            else "The end of the session's log was damaged. It was moved to"
+        )
+        sentences.append(f"{damage} {repaired.side_file} in {folder} ({format_bytes(repaired.moved_bytes)}).")
+    if repaired.bad_lines:
+        sentences.append(f"{skipped_lines_notice(len(repaired.bad_lines))} in {folder / EVENTS_FILE}.")
+    return " ".join(sentences)
 
-    def __init__(self, show: Show) -> None:
+
+class WarningPrinter:
+    """Calls `show` with each event record, and prints a warning if the record reports a problem.
+
+    `folder` is the session's folder.
+    """
+
+    def __init__(self, show: Show, folder: Path = Path()) -> None:
         self._show = show
+        self._folder = folder
+        self._is_new = False
+        """True if the session began in this run."""
         self._printed: set[str] = set()
 
     def __call__(self, record: Record) -> None:
@@ -334,6 +358,10 @@ class WarningPrinter:
                 for mention in mentions:
                     if mention.kind in ("refused", "missing"):
                         self._warn(f"@{mention.reference}: {mention_result(mention).rstrip('.')}.")
+            case SessionStarted():
+                self._is_new = True
+            case LogRepaired(rewritten=False) as repaired:
+                self._warn(_repair_warning(repaired, self._folder, is_new=self._is_new))
             case PluginFailed() as failed:
                 self._warn(_plugin_warning(failed))
             case PluginLoaded(plugin=plugin, left_out=left_out):
