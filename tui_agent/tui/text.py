@@ -60,8 +60,8 @@ def _cleaning_patterns() -> _CleaningPatterns:
 def clean(text: str, *, reveal: bool = False, tab: int = TAB) -> str:
     """Remove control sequences and invisible characters; expand tabs to `tab` cells (0 keeps tabs).
 
-    With `reveal`, nothing is removed: such a character is shown as its code point, e.g. `<U+202E>`. Approvals use
-    `reveal`, because the user must see the exact text.
+    With `reveal`, each such character is shown as its code point instead, e.g. `<U+202E>`. Approvals use `reveal`,
+    because the user must see the exact text.
     """
     if _PLAIN.fullmatch(text) and not (reveal and "<" in text):
         return text

@@ -110,7 +110,9 @@ async def _serve_session(
 
 
 def _preload(opened: LocalSession) -> None:
-    """Import slow modules and exempt them from garbage collection: one collection took longer than a policy decision."""
+    """Import slow modules and exempt them from garbage collection, because a collection takes longer than a policy
+    decision.
+    """
     opened.preload_client()
     gc.freeze()
 

@@ -38,7 +38,7 @@ PROJECT_CHANGED = "The project's files changed since you trusted them. Run `tui-
 def build_hooks(
     base: StartupContext, loaded: LoadedPlugins, env: Environment
 ) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
-    """Return all hooks in order of execution: the user's hooks, the project's, then the plugins'.
+    """Return all hooks in order of execution: the user's hooks, the project's hooks, then the plugins' hooks.
 
     The second value has a sentence for each hook in Claude Code's settings that cannot be used.
     """

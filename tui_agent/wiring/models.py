@@ -21,7 +21,7 @@ from tui_agent.wiring.startup_context import StartupContext
 
 
 def build_model_factory(base: StartupContext, loaded: LoadedPlugins | None = None) -> ModelFactory:
-    """Return the factory that creates all models: of profiles, vendors, demos, recordings and plugins.
+    """Return the factory that creates the models of profiles, vendors, demos, recordings and plugins.
 
     If `loaded` is None, the plugins are loaded first.
     """

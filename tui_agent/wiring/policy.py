@@ -30,8 +30,8 @@ def build_policy(
 
     Return the policy with an event for each plugin whose program table was refused.
 
-    The rules come from the user and a trusted project, the program tables also from plugins. Raises `ConfigError` if a
-    file of the user or project is wrong.
+    The rules come from the user and a trusted project. The program tables can also come from plugins. Raises
+    `ConfigError` if a file of the user or project is wrong.
     """
     catalog, refused = load_catalog(base, tables)
     if reloading:

@@ -202,7 +202,9 @@ def _queued_message(context: AppContext, argument: str, *, newest: bool) -> User
 
 
 def show_trace(context: AppContext, argument: str) -> None:
-    """Show the trace of the open session; if `argument` is another session's id, show the figures of its trace."""
+    """Show the trace of the open session. If `argument` is another session's id, show the summary of that session's
+    trace.
+    """
     if argument and argument not in ("latest", context.app.session_id):
         show_command_output(context, f"Trace of {Path(argument).name}", "trace", argument)
     else:

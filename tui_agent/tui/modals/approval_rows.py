@@ -55,7 +55,7 @@ def plan_command(
 
 
 def plan_change(file: Sequence[Strip], rows: Sequence[Strip], effects: Sequence[Strip], room: int) -> Plan:
-    """Plan the rows for a change of a file, which scrolls, and its effects.
+    """Plan the rows for a file's change and the rows for its effects. The rows of the change scroll.
 
     The effects are fixed below the change if `room` rows suffice. Otherwise they follow the change and scroll with it.
     """
@@ -339,7 +339,7 @@ class ApprovalRows(ApprovalState):
     def _answers_in_one(self, width: int, remark: str = "") -> Strip:
         """Draw all answers in one row: on the smallest screens, and below a whole change or command.
 
-        Until everything relevant was visible, draw only the key that scrolls and the answer no.
+        Until everything relevant was visible, draw only the key that scrolls and the answer "no".
         """
         is_wide = width >= _WIDE_ANSWERS
         left: list[Part] = []

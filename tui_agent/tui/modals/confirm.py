@@ -78,7 +78,7 @@ class Confirm(Sheet[bool]):
         self.dismiss(False)
 
     def expect_text(self, give: Callable[[events.Key], object]) -> None:
-        """Drop text that arrives all at once: it is not meant for the prompt, because the user opened this question."""
+        """Drop text that arrives all at once. It is not passed to the prompt, because the user opened this question."""
         super().expect_text(lambda key: None)
 
     def run_intent(self, intent: str) -> None:

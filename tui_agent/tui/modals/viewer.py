@@ -114,7 +114,7 @@ def show_full_notice(context: AppContext, notice: Notice) -> bool:
 
 
 def warn_newest_only(context: AppContext, facts: Facts) -> None:
-    """Add a warning if the figures cover only the newest part of the session, because the rest is not loaded yet."""
+    """Add a warning if the numbers cover only the newest part of the session, because the rest is not loaded yet."""
     progress = context.sessions.load_progress
     if progress:
         facts.text(f"These figures cover only the newest part of the session: {progress}.", "warning")

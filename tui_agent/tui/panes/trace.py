@@ -119,7 +119,7 @@ def visible_spans(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[
     """Return the indices of the spans to show from `roots` downwards, from top to bottom.
 
     `folds` maps spans to True (folded by the user or the pane) or False (unfolded). Other spans are unfolded, except
-    successful subtasks. Spans inside a folded span are not read: in a long session, this would be slow.
+    successful subtasks. Spans inside a folded span are not read, because this would be slow in a long session.
     """
     shown: list[int] = []
     stack = list(reversed(roots))

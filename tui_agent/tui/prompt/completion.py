@@ -172,7 +172,7 @@ def file_candidates(
 ) -> list[Candidate]:
     """Return at most `limit` files, folders and symbols that match the query, best match first.
 
-    A match in the name is better than a match in the path; of equal matches, the shorter path comes first.
+    A match in the name is better than a match in the path. If two matches are equal, the shorter path comes first.
     """
     index = paths if isinstance(paths, PathIndex) else PathIndex(paths)
     if not query:

@@ -301,7 +301,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
         """Scroll to the cursor, unless it is past the end of the text.
 
-        Textual calls this method in the middle of an undo: the text is shorter already, the cursor has not moved yet.
+        Textual calls this method during an undo, when the text is already shorter but the cursor has not moved yet.
         """
         if self.cursor_location[0] >= self.document.line_count:
             return Offset(0, 0)

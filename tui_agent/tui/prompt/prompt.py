@@ -369,7 +369,7 @@ class Prompt(Vertical):
             self.submit("send")
 
     def submit(self, how: str) -> None:
-        """Send the message in the editor, even if it is empty: Enter can mean "try again"."""
+        """Send the message in the editor, even if it is empty, because Enter can mean "try again"."""
         self._offer([])
         self._closed_at = None
         editor = self.editor

@@ -79,7 +79,7 @@ def _usable_programs(environ: Mapping[str, str]) -> list[tuple[str, ...]]:
 def _read(words: list[str], environ: Mapping[str, str]) -> bytes | None:
     """Return the output of a program if it is a PNG image, otherwise None; decode osascript's hexadecimal output.
 
-    Only the start of a too large output is read. Raises `TuiAgentError` if the program does not end in time.
+    If the output is too large, only its start is read. Raises `TuiAgentError` if the program does not end in time.
     """
     try:
         program = subprocess.Popen(

@@ -54,6 +54,6 @@ class AsciiThumb(ThumbOnly):
 
 
 def style_scrollbar(widget: Widget, symbols: Symbols) -> None:
-    """Set the thumb of a widget's scrollbar to one that the terminal can draw."""
+    """Make a widget's scrollbar use a thumb that the terminal can draw."""
     thumb = ThumbOnly if symbols.name == "unicode" else AsciiThumb
     widget.vertical_scrollbar.renderer = thumb  # type: ignore[misc]  # Textual reads it from the instance

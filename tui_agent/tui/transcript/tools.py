@@ -277,7 +277,7 @@ def _body(entry: ToolEntry, body: Body, *, opened: bool) -> list[Row]:
 
 
 def unfolded_blocks(entry: ToolEntry) -> tuple[DisplayBlock, ...]:
-    """Return the blocks of an unfolded call: with the full output instead of the part that the model saw."""
+    """Return the blocks of an unfolded call. They contain the full output instead of the part that the model saw."""
     if entry.full_output is None:
         return entry.blocks
     others = tuple(block for block in entry.blocks if not isinstance(block, TerminalBlock))

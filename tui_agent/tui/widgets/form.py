@@ -59,7 +59,7 @@ class Form(ChoiceSheet[ResultT]):
         self.go_to(line)
 
     def use(self) -> None:
-        """Do nothing: a click on a line only selects the line."""
+        """Do nothing, because a click on a line only selects the line."""
 
     def body(self, width: int) -> list[Strip]:
         rows: list[Strip] = []

@@ -69,7 +69,7 @@ class KeyMap:
         return self._by_name[name].label
 
     def hint(self, name: str, word: str = "") -> KeyHint:
-        """Return the key of an action, and `word` or, if `word` is empty, the action's word for the footer."""
+        """Return the key of an action with `word`. If `word` is empty, use the action's own word for the footer."""
         action = self._by_name[name]
         return KeyHint(action.label, word or action.footer, name)
 
@@ -139,7 +139,7 @@ class KeyActions:
 def claims_key(screen: Screen[Any], event: Key) -> bool:
     """Stop a key event, and return True if `screen` should handle the key.
 
-    Keys that copy, interrupt or quit are left to the app. A screen that is already closed handles no key: otherwise the
+    Keys that copy, interrupt or quit are left to the app. A screen that is already closed handles no key. Otherwise the
     second of two quick keys would close the screen below.
     """
     keys = key_map_of(screen.app)

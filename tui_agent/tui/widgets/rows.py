@@ -201,7 +201,7 @@ def right_columns(
 
 
 def column_names(first: str, columns: Sequence[Column], width: int, looks: Looks) -> Strip:
-    """Draw the names of a list's columns: `first` at the left edge, the others above their values."""
+    """Draw the names of a list's columns. `first` is at the left edge, and each other name is above its values."""
     quiet = looks.palette.style("t3", "s0")
     names = right_columns(columns, [column.name for column in columns], width, quiet)
     return row(width, [(f"    {first}", quiet)], names, fill=quiet)

@@ -107,7 +107,7 @@ class LocalEnvironment(WorkspaceFiles):
         return NOT_REQUESTED if self._confinement is None else self._confinement.sandbox
 
     async def start(self) -> None:
-        """Do nothing: the reaper starts with the first command."""
+        """Do nothing, because the reaper starts with the first command."""
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         """Run a program to its end; see `ports.environment` and `subprocesses`."""
@@ -279,8 +279,8 @@ def _is_python(name: str) -> bool:
 def _find_carriers(marker: bytes) -> Iterator[int]:
     """Yield the ids of processes that have an environment variable starting with `marker`.
 
-    A last resort in case a command's warden (its parent process, see `reaper`) and the reaper were both killed. Linux
-    only; does not find a process that cleared its environment.
+    This is a last resort if a command's warden (its parent process, see `reaper`) and the reaper were both killed. It
+    works only on Linux, and does not find a process that cleared its environment.
     """
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():

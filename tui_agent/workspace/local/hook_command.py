@@ -51,8 +51,9 @@ class HookCommand:
         describe: Callable[[JsonMap], JsonMap] = dict,
         read: AnswerReader | None = None,
     ) -> None:
-        """`describe` turns an event's facts into what the command reads; `read` understands what it prints.
+        """Create a hook that runs `command`.
 
+        `describe` turns an event's facts into the command's input. `read` turns the command's output into an answer.
         Both default to the form in docs/hooks.md.
         """
         self._env = env

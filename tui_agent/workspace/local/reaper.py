@@ -420,7 +420,9 @@ def kill_descendants(root: int, without: Iterable[int]) -> int:
 
 
 def send_signal(pid: int, parent: int, signal_number: signal.Signals) -> bool:
-    """Send a signal to a process. On Linux, only if it is still a child of `parent`, because its id could have been
+    """Send a signal to a process.
+
+    On Linux, the signal is sent only if the process is still a child of `parent`, because its id could have been
     reused.
 
     Return True if the signal was sent.

@@ -152,7 +152,8 @@ def _read_only_paths(bounds: Bounds, git: GitPlaces, writable: Sequence[str]) ->
 
 
 def list_home_entries(bounds: Bounds, env: Mapping[str, str]) -> Iterator[str]:
-    """Yield the entries of the home folder without a dot at the start of their names: the user's own files.
+    """Yield the entries of the home folder that have no dot at the start of their names. These are the user's own
+    files.
 
     Folders that contain the workspace or programs are left out.
     """

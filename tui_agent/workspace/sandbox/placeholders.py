@@ -34,7 +34,7 @@ class Placeholders:
     def hold(self, paths: Sequence[str], one_of: Sequence[str] = ()) -> Iterator[tuple[str, ...]]:
         """Create placeholders at the missing `paths`, and yield all placeholders that exist.
 
-        No placeholder is removed during the block. Of `one_of`, only the first missing path gets a placeholder. Raises
+        No placeholder is removed during the block. Only the first missing path in `one_of` gets a placeholder. Raises
         `OSError` if a path cannot be created.
         """
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ class Figure(NamedTuple):
 
 
 def final_sums(side: Side) -> Beat:
-    """Return the figures of a compared session at its end."""
+    """Return the numbers of a compared session at its end."""
     return Beat(
         side.duration_ms,
         "end",
@@ -63,9 +63,9 @@ def final_sums(side: Side) -> Beat:
 
 
 def sums_at(side: Side, ms: float) -> Beat:
-    """Return the figures of a compared session `ms` milliseconds after the fork point.
+    """Return the numbers of a compared session `ms` milliseconds after the fork point.
 
-    If the session ended before that time, return its final figures.
+    If the session ended before that time, return its final numbers.
     """
     if not side.timeline or ms >= side.timeline[-1].at_ms:
         return final_sums(side)
@@ -78,9 +78,9 @@ def sums_at(side: Side, ms: float) -> Beat:
 
 
 def build_figures(left: Side, right: Side, now: tuple[Beat, Beat] | None = None) -> list[Figure]:
-    """Return the rows of figures in their fixed order.
+    """Return the rows of the comparison's table in their fixed order.
 
-    `now` has the figures of both sessions at one moment; if it is None, use the figures at the end of each session.
+    `now` has the numbers of both sessions at one moment. If it is None, use the numbers at the end of each session.
     """
     ends = final_sums(left), final_sums(right)
     own, other = now or ends

@@ -60,7 +60,7 @@ class Columns(NamedTuple):
         return (self.beside or self.width) - MARGIN - self.labels
 
     def room(self, right: bool) -> int:
-        """Return the width in cells of the figures in the right or left column."""
+        """Return the width in cells of the numbers in the right or left column."""
         end = self.width if right or not self.both else self.right
         return end - MARGIN - (self.right if right and self.both else self.left)
 
@@ -119,7 +119,7 @@ class CompareHead(LinePane):
     moment: Moment = Moment()
 
     def set_state(self, comparison: Comparison | None, chosen: int, moment: Moment) -> None:
-        """Show the comparison, with `chosen` as the branch to keep and the figures at `moment`."""
+        """Show the comparison, with `chosen` as the branch to keep and the numbers at `moment`."""
         self.comparison, self.chosen, self.moment = comparison, chosen, moment
         self.show()
 

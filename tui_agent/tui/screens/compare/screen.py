@@ -119,7 +119,7 @@ class CompareScreen(PlayheadScreen):
         self.call_after_refresh(self.show_ends)  # The height of the lines is known only after the refresh.
 
     def show_place(self) -> None:
-        """Show the figures and timelines at the moment under the playhead."""
+        """Show the numbers and timelines at the moment under the playhead."""
         head = self.playhead
         moment = Moment()
         if head.place < head.last or head.playing:

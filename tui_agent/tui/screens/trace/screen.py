@@ -124,7 +124,7 @@ class TraceScreen(Page[int]):
         return "trace", "rows"
 
     def enter(self) -> None:
-        """Do nothing: a click on the selected row has no action here."""
+        """Do nothing, because a click on the selected row has no action here."""
 
     @property
     def subject(self) -> Span | None:
