@@ -1,9 +1,9 @@
 """Messages between the app and the child process of the panes: one JSON object per line.
 
 The app sends a `PaneRequest`; the child answers with any number of `PaneProgress`, then a `PaneBlocks`, `PaneUnchanged`
-or `PaneFault`. A line that is none of these belongs to the traceback of a plugin that took too long.
+or `PaneFault`. Any other line belongs to the traceback of a plugin that took too long.
 
-Invariant: at most one request is under way. If the child does not answer, that request's pane is at fault.
+Invariant: at most one request is under way. If the child does not answer, the pane of that request is at fault.
 """
 
 from typing import Annotated, Final, Literal, TypeAlias

@@ -3,7 +3,7 @@
 `bash` parses a command line, `interpreter` reports what its commands do, `catalog` holds the known programs, `places`
 and `rules` hold the guarded files and the grammar of rules, and `decision` judges. Words used throughout:
 
-- *Line*: the command line of a call, which may be a whole script.
+- *Line*: the command line of a call, which can be a whole script.
 - *Subset*: the bash syntax that the parser supports. Other syntax is never proven to be harmless.
 - *Report*: the result of interpreting a command: its effects, files, hosts and doubts.
 - *Doubt*: a reason why it is not proven what a command does ("it is not known what foo does").

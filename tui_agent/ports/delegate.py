@@ -39,7 +39,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class DelegationRules:
-    """The settings of delegates. `roles` are the roles by name; the model can choose those in `offered_roles`.
+    """The settings of delegates. `roles` are the roles by name; the model can choose the roles in `offered_roles`.
 
     `max_parallel` is the maximum number of delegates that one agent runs at a time. `max_depth` is the maximum number
     of levels of delegates below the main agent.

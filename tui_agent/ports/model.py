@@ -32,8 +32,8 @@ class ModelRequest:
 
     Every `LongText` of the request is loaded as a `str`. Image bytes are in `images`, by digest. `max_tokens` is always
     sent. A request with the purpose `compaction` asks for a summary of the history, which only the engine reads.
-    `answer_count` is the number of recorded answers in the conversation, including those that a summary replaced. If it
-    is None, the messages are counted. `opening_text` is the start of the conversation's first message, even if a
+    `answer_count` is the number of recorded answers in the conversation, including answers that a summary replaced. If
+    it is None, the messages are counted. `opening_text` is the start of the conversation's first message, even if a
     summary has replaced that message.
     """
 

@@ -1,4 +1,7 @@
-"""The tool protocol: typed arguments, declared effects, and a result for model, user and programs; and tool servers."""
+"""The protocols of tools and of tool servers.
+
+A tool has typed arguments and declared effects. Its result has separate parts for the model, the user and programs.
+"""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import field
@@ -119,9 +122,9 @@ class ToolResult:
 
     `content` is for the model, `display` for the user, and `data` for programs. The engine appends `events` before
     `tool.finished` (todo.updated, file.read, file.changed, test.finished, plugin.event). If `content` is a preview,
-    `full_output` is the complete output. `environment` is True if files or processes failed and not the task; the
-    engine sets it if a tool raises `EnvironmentFault`. `lost` is True if their machine is gone. `stopped` is True if
-    the user ended the job or delegate that the call waited for; this is not a failure.
+    `full_output` is the complete output. `environment` is True if the environment's files or processes failed, not the
+    task; the engine sets it if a tool raises `EnvironmentFault`. `lost` is True if the environment's machine is gone.
+    `stopped` is True if the user ended the job or delegate that the call waited for; this is not a failure.
     """
 
     ok: bool

@@ -265,7 +265,7 @@ class Rename(CommandBase):
 class Revert(CommandBase):
     """Return to the state after the event `to_seq`: the conversation, the files, or both.
 
-    Files that someone else changed later are not restored, except those in `overwrite`. In `overwrite`, a path that
+    Files that someone else changed later are not restored, except the files in `overwrite`. In `overwrite`, a path that
     ends with `/` means all files of a generated folder, and `/` alone means all files.
     """
 

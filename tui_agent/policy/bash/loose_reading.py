@@ -1,6 +1,6 @@
 """Loose readings of a text: every command that the text might run, for guards and for `deny` rules.
 
-Invariant: the result proves nothing; it has too many commands rather than too few. The text is parsed by tree-sitter,
+Invariant: the result proves nothing. It has too many commands rather than too few. The text is parsed by tree-sitter,
 and is also split at its separators, once respecting quotes and once ignoring them. Line breaks, redirections and
 expansions are interpreted in every possible way.
 """

@@ -1,7 +1,7 @@
 """The parser for the supported subset of bash: lists, pipelines, loops, conditions, groups and simple commands.
 
 Invariant: `parse_script` never raises and takes time linear in the text. It returns a tree only if it recognised every
-character, and tree-sitter sees the same simple commands.
+character, and if tree-sitter sees the same simple commands.
 """
 
 import re

@@ -30,7 +30,7 @@ class Pattern:
 class Variable:
     """A variable in a word: `$name` or `${name}`, or with an operator and its operand (`${name:-none}`, `${name##*/}`).
 
-    `name` may be a special parameter: `?`, `#`, `$`, `!`, `0`…`9`, `@` or `*`. `operator` is one of `:-`, `#`, `##`,
+    `name` can be a special parameter: `?`, `#`, `$`, `!`, `0`…`9`, `@` or `*`. `operator` is one of `:-`, `#`, `##`,
     `%` and `%%`, or empty.
     """
 

@@ -1,6 +1,6 @@
 """The check of our bash parser against tree-sitter's grammar: both must see the same simple commands.
 
-Invariant: this module is pure; a different number of commands, or a different offset of any word, is a disagreement.
+Invariant: this module is pure. A different number of commands, or a different offset of any word, is a disagreement.
 """
 
 import re

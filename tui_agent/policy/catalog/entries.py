@@ -1,4 +1,4 @@
-"""A catalog entry for one program, built from its TOML table and the entry that its key `like` names.
+"""A catalog entry for one program. It is built from the program's TOML table and the entry that the key `like` names.
 
 Invariant: an entry is complete and valid: each spelling belongs to one option, and each operand has a meaning.
 """

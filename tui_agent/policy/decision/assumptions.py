@@ -3,7 +3,7 @@
 A pattern such as `*` in a command line raises a doubt: a file name might look like an option (`-rf`), be understood as
 something else, or be split into several words. If the workspace has no such file name, the doubt is dropped.
 
-Invariant: a doubt is dropped only if every name that its pattern may match was checked.
+Invariant: a doubt is dropped only if every name that its pattern can match was checked.
 """
 
 import posixpath

@@ -1,4 +1,4 @@
-"""The search for `ask` and `deny` rules that match any possible reading of a command, or its hosts.
+"""The search for `ask` and `deny` rules that match a possible reading of a command, or one of its hosts.
 
 Invariant: no judgement of this module allows a call. Without rules against commands or hosts there are no judgements,
 except for lines that cannot be read.

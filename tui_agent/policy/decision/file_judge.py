@@ -1,6 +1,6 @@
 """The judge of one file that a call uses: guards first, then rules, then the profile.
 
-Invariant: a guard or a rule that denies wins; the profile decides only if no rule does.
+Invariant: a denial by a guard or a rule wins. The profile decides only if no rule does.
 """
 
 from collections.abc import Sequence

@@ -18,7 +18,7 @@ class Judgement:
 
     `risk` is a sentence for the approval.
     `default_no`: the approval's default answer is *no*.
-    `needs_person`: no hook may answer for the user.
+    `needs_person`: no hook can answer for the user.
     `bounded`: the verdict is allow only because a sandbox limits what the command can change.
     `not_understood`: the only reason to ask is that it is not known what a command does.
     """

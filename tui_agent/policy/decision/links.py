@@ -1,7 +1,7 @@
 """The escalation of commands that reach a file through a symbolic link without naming that file.
 
-A pattern may match a link, or a program may follow links. Paths that are named in full are judged in `file_judge`, by
-their real files. Invariant: this module is pure; a folder that was not searched is assumed to contain links.
+A pattern can match a link, or a program can follow links. If a path is named in full, `file_judge` judges its real
+file. Invariant: this module is pure; a folder that was not searched is assumed to contain links.
 """
 
 from tui_agent.policy.decision.line_uses import Uses

@@ -1,8 +1,8 @@
-"""The judge of files that a command may use, although its report does not list them.
+"""The judge of files that a command can use, although its report does not list them.
 
-Any argument may name a file, and some commands use files that no argument names (`git stash`).
+Any argument can name a file, and some commands use files that no argument names (`git stash`).
 
-Invariant: no judgement of this module allows a call. A command that is proven to only read its reported files has no
+Invariant: no judgement of this module allows a call. If a command is proven to only read its reported files, it gets no
 judgements here, unless it shows or searches files that it does not name.
 """
 
@@ -44,7 +44,7 @@ _OUTPUT_OPTION: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MentionedFileJudge:
-    """Judges the files that the commands of a call may use in addition to the files in their reports."""
+    """Judges the files that the commands of a call can use in addition to the files in their reports."""
 
     rules: RuleIndex
     files: FileJudge

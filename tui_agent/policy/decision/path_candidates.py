@@ -1,6 +1,6 @@
-"""The parts of a command's words that may be paths.
+"""The parts of a command's words that can be paths.
 
-Invariant: this module is pure and knows no program by name. It splits words at every character that may come before a
+Invariant: this module is pure and knows no program by name. It splits words at every character that can come before a
 path.
 """
 
@@ -26,10 +26,10 @@ _EXCLUDING: Final = re.compile(r"--(?:exclude|ignore)(?:-dir)?")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A text in a command that may be a path.
+    """A text in a command that can be a path.
 
     `option` is the option or variable that has the text as its value; empty if the text is not a value. `pattern` is
-    True for a shell pattern. `is_piece` is True for a part of a word; the whole word may have another meaning.
+    True for a shell pattern. `is_piece` is True for a part of a word; the whole word can have a different meaning.
     `in_code` is True for a part of code.
     """
 

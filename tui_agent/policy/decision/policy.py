@@ -1,7 +1,7 @@
 """The policy: combines guards, rules, escalations and the profile into one decision about a tool call.
 
-Invariant: `decide` is pure and never raises. The order of rules does not matter; deny wins. With a profile that asks,
-an unproven call needs approval.
+Invariant: `decide` is pure and never raises. The order of rules does not matter, because deny wins. With a profile that
+asks, an unproven call needs approval.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ class RulePolicy:
     """A `ports.policy.Policy` based on rules.
 
     `user_rules` apply to every session in their workspace. `own` has the absolute paths of the product's configuration
-    and data folders. No agent may write to these folders, except to `notes`, the folder of the project's notes.
+    and data folders. No agent can write to these folders, except to `notes`, the folder of the project's notes.
     `catalog` holds the known programs; by default, it is the built-in catalog.
     """
 

@@ -18,7 +18,7 @@ class Profile:
 
     `calls`: calls of tools of MCP servers.
     `commands`: commands that do more than read.
-    `unproven`: a command line that the bash parser does not support, or one that hides which program runs.
+    `unproven`: a command line that the bash parser does not support, or a line that hides which program runs.
     `confined_commands`: replaces `commands` in a sandbox that limits everything the command can do.
     `hears_allow_rules`: rules that allow something are applied.
     `asks`: if False, calls that need approval are denied.

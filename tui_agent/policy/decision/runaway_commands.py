@@ -1,7 +1,7 @@
-"""The guard against commands whose arguments end every process, or start processes without end.
+"""The guard against runaway commands: commands that end every process, or that start processes without end.
 
-Invariant: this module is pure. For programs and subcommands that are never allowed, see the key `forbidden` in the
-catalog.
+Invariant: this module is pure. It looks at the arguments of commands. For programs and subcommands that are never
+allowed, see the key `forbidden` in the catalog.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The check of a user's TOML table of programs; the examples in it are judged by the profile `ask`.
+"""The check of a user's TOML table of programs. Examples in the table are judged by the profile `ask`.
 
 Invariant: a file of any size and content yields faults, never an exception.
 """

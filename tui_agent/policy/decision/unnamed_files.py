@@ -1,8 +1,8 @@
-"""Predicates for commands that may use files not named in their report.
+"""Predicates for commands that can use files not named in their report.
 
 If rules restrict files, such commands need approval.
 
-Invariant: this module is pure; each predicate returns True if a command may use files outside its report.
+Invariant: this module is pure; each predicate returns True if a command can use files outside its report.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The shell builtins that change the shell: its folder, its variables, or whether it continues.
 
-Invariant: the two states returned cover everything that a builtin may do.
+Invariant: the two states returned cover everything that a builtin can do.
 """
 
 from tui_agent.policy.interpreter.expansion import known_value

@@ -54,8 +54,8 @@ _SHOW_ALL: Final = frozenset({"export", "set"})
 class CommandResult:
     """The reports of a command and of all commands that it runs, in order.
 
-    `output` is a value that covers everything that the command may print. `builtin` is the call of a shell builtin,
-    which may change the shell itself.
+    `output` is a value that covers everything that the command can print. `builtin` is the call of a shell builtin,
+    which can change the shell itself.
     """
 
     reports: tuple[CommandReport, ...]

@@ -54,7 +54,7 @@ class Draft:
 
     `reach` is a `FileUse` without a path: a template for the use of each named file. `scripts` are bash texts that the
     command runs. `printed` are patterns of the files that the command reads or lists, as named. A pattern ends with a
-    slash if everything below is included; it is empty for a file that is not certain.
+    slash if everything below is included. A pattern is empty for a file that is not certain.
     """
 
     catalog: Catalog

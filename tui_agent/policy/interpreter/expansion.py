@@ -1,7 +1,7 @@
 """The expansion of words: turns a word of bash's syntax tree, in a given state of the shell, into values.
 
-Invariant: each text that bash may produce from a word is covered by a value: equal to it, matched by its pattern, or
-covered by `UNKNOWN`.
+Invariant: a value covers each text that bash can produce from a word. The value is this text, has a pattern that
+matches the text, or is `UNKNOWN`.
 """
 
 import re

@@ -21,7 +21,7 @@ _KNOWN_MAGIC = frozenset({"top", "literal", "glob", "exclude"})
 class GitWord:
     """The files that an argument of git names.
 
-    If there is a `doubt` (a clause), the argument may name any other file. The last file of a path filter covers
+    If there is a `doubt` (a clause), the argument can name any other file. The last file of a path filter covers
     everything that the filter selects.
     """
 

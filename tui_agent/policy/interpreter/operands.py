@@ -1,6 +1,6 @@
 """The assignment of meanings ("read", "host" …) to the operands of a call.
 
-Invariant: an operand that may become several words or none raises a doubt if it shifts other operands.
+Invariant: an operand that can become several words or none raises a doubt if it shifts other operands.
 """
 
 import re

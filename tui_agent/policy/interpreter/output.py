@@ -1,6 +1,6 @@
 """The bound on a call's output: a pattern that matches every line (or word) of the output.
 
-Invariant: every line that the call may print matches the bound. Unbounded output is `UNKNOWN`.
+Invariant: every line that the call can print matches the bound. Unbounded output is `UNKNOWN`.
 """
 
 import os.path

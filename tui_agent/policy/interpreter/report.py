@@ -26,16 +26,16 @@ class Value:
     `source`: the text of the word in the command line.
     `text`: the exact text if it is `KNOWN`; if it is `BOUNDED`, a shell pattern that matches every possible text (`*`
     and `?` match within one name, `**` matches any number of folders); empty if it is `UNKNOWN`.
-    `many`: the word may become several words or none.
-    `may_be_option`: the text may begin with `-`, `+`, `@`, `|` or `=`.
+    `many`: the word can become several words or none.
+    `may_be_option`: the text can begin with `-`, `+`, `@`, `|` or `=`.
     `names_files`: the text is always the name of an existing file in one of the folders `found_in` (None: the folders
     of its command).
     `splits`: the word is split at blanks or newlines, so parts of a file name need not match the pattern.
     `prefix`, `suffix`: the certain beginning and end if the text is `UNKNOWN`.
-    `may_be_empty`: the text may be empty, even if the pattern does not match the empty text.
+    `may_be_empty`: the text can be empty, even if the pattern does not match the empty text.
     `content`: the text is always a number, a hash, or a git revision (without blanks; with a colon only if `text` has
     one).
-    `shows`: environment variables whose values the text may contain.
+    `shows`: environment variables whose values the text can contain.
     """
 
     source: str
@@ -128,9 +128,9 @@ class CommandReport:
     `name`: the program with its recognised subcommand (`git log`), or the plain name of an unknown program.
     `entry`: the place of its catalog entry (`programs/git/log.toml`), empty for an unknown program.
     `program`: that catalog entry.
-    `hosts`: hosts that the command may connect to.
-    `folders`: the folders that the command may run in, absolute or relative to the line's start folder ("" is that
-    folder). If `folders` contains None, the command may run in any folder.
+    `hosts`: hosts that the command can connect to.
+    `folders`: the folders that the command can run in, absolute or relative to the line's start folder ("" is that
+    folder). If `folders` contains None, the command can run in any folder.
     `settings`: variables set before the command or by it.
     `code`: texts in the command that it runs as code.
     `runs_next`: the command only starts the commands that follow in the report.
@@ -163,7 +163,7 @@ class LineReport:
     `commands`: the reports of its commands, in text order.
     `refusal`: the reason why the bash parser refuses the text; empty if it accepts the text. After a refusal,
     `commands` has the commands of every possible reading and proves nothing.
-    `unreadable`: the line may contain commands that no reading shows.
+    `unreadable`: the line can contain commands that no reading shows.
     """
 
     line: str

@@ -77,7 +77,7 @@ UNREACHED: Final = State({}, ())
 class Outcome:
     """The states of the shell after a part of a script succeeded and after it failed.
 
-    `output` is a value that covers everything that this part may print.
+    `output` is a value that covers everything that this part can print.
     """
 
     success: State

@@ -21,7 +21,7 @@ Commits write to them. The sandbox itself decides which of the files in them are
 class GuardedPlaces:
     """The files and folders that a sandbox protects.
 
-    `hidden`: absolute paths that commands cannot read; the last name may be a pattern.
+    `hidden`: absolute paths that commands cannot read; the last name can be a pattern.
     `kept`: names at the top of a workspace that commands must not write.
     `absent`: names at the top of a workspace that commands must not create.
     `renamed`: names at the top of a workspace that are renamed if they appear.

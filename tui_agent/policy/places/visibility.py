@@ -1,6 +1,6 @@
-"""Predicates that decide, by path alone, which workspace files may be shown to a model without approval.
+"""Predicates that decide which workspace files a model can see without approval. They use only the path.
 
-Invariant: the predicates use the same table as the guards; no file is opened.
+Invariant: the predicates use the same table as the guards. No file is opened.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """Host names and addresses in every spelling, and the host patterns of rules.
 
-Invariant: if programs may understand a text as different hosts (`127.1` may be `127.0.0.1`), each of these hosts is a
+Invariant: if programs can understand a text as different hosts (`127.1` can mean `127.0.0.1`), each of these hosts is a
 reading. An `allow` rule must match all readings. A `deny` or `ask` rule applies if it matches one of them. A text that
 cannot be a host is refused.
 """

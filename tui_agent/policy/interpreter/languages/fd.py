@@ -1,7 +1,7 @@
 """The reader of fd calls: the folders to search, and the commands to run on each path found.
 
 Invariant: options are parsed by the catalog's list, except `-x` and `-X`, which take all following words. A placeholder
-other than `{}` may be any text.
+other than `{}` can be any text.
 """
 
 import re

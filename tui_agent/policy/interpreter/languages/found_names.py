@@ -1,6 +1,6 @@
-"""The paths that find and fd may find, and the insertion of these paths into the commands that find and fd run.
+"""The paths that find and fd can find, and the insertion of these paths into the commands that find and fd run.
 
-Invariant: a pattern returned here matches every path that may be found, including hidden names, which a shell's `*`
+Invariant: a pattern returned here matches every path that can be found, including hidden names, which a shell's `*`
 does not match.
 """
 

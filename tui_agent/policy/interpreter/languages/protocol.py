@@ -26,7 +26,7 @@ class Call:
     """A call of find, fd, xargs or test, with its listed options parsed.
 
     `options` are the spellings in order with their values (None: without a value); `operands` are all other words.
-    `piped` is a pattern of each line of standard input (file names); None if the lines may be any text.
+    `piped` is a pattern of each line of standard input (file names); None if the lines can be any text.
     """
 
     arguments: Sequence[Value]
@@ -41,7 +41,7 @@ class ArgumentReport:
 
     `commands` are the words of the commands that the call runs, with names filled in. `prints` is a pattern that bounds
     the output (paths); None if the output is not bounded. `doubt` is a clause; empty if there is no doubt. With a
-    doubt, `files`, `effects` and `commands` may be incomplete, but they are present so that `deny` rules still apply.
+    doubt, `files`, `effects` and `commands` can be incomplete, but they are present so that `deny` rules still apply.
     """
 
     files: tuple[FileUse, ...] = ()

@@ -1,6 +1,6 @@
 """The reader of xargs calls: the command to run, with the names from standard input.
 
-Invariant: without `-0` a name may be split into several words, and unbounded input may be any text. Options that
+Invariant: without `-0` a name can be split into several words, and unbounded input can be any text. Options that
 exclude each other raise a doubt.
 """
 
