@@ -199,7 +199,8 @@ class PluginApi(Protocol):
         ...
 
     def setting(self, model: type[SettingsT]) -> SettingsT:
-        """Return the plugin's settings: a pydantic model whose fields are the keys of `[plugins.NAME]` in config.toml.
+        """Return the plugin's settings. `model` is a pydantic model whose fields are the keys of `[plugins.NAME]` in
+        config.toml.
 
         Raises `ConfigError`, which names the file and the line, if a value is not valid.
         """

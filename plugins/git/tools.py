@@ -86,7 +86,7 @@ def _run_effects(commands: Callable[..., list[Command]], /, **arguments: object)
 
 
 def _row(subcommand: str, /, **arguments: object) -> str:
-    """Return the text of a call's row on screen: the git subcommand, and those arguments that are texts."""
+    """Return the text of a call's row on screen. It has the git subcommand and all arguments that are texts."""
     words = [value for value in arguments.values() if value and isinstance(value, str)]
     return " ".join((subcommand, *words))
 

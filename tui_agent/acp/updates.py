@@ -258,7 +258,7 @@ class UpdateTranslator:
 
 
 def command_update(state: SessionStateView) -> AvailableCommandsUpdate:
-    """Return the slash commands that an editor can use: those of the session itself come first."""
+    """Return the slash commands that an editor can use. The session's own commands come first."""
     own = {item.name: item for item in SESSION_COMMANDS}
     others = (item for items in state.commands.values() for item in items if item.name not in own)
     return AvailableCommandsUpdate(

@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Serve the editor until it closes standard input.
 
-    Raises `UsageError` if an editor did not start the command: input or output is then a terminal or a file.
+    Raises `UsageError` if input or output is a terminal or a file, because then no editor started the command.
     """
     wanted, place = (
         os.fstat(sys.stdin.fileno()).st_mode,

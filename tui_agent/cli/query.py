@@ -95,7 +95,7 @@ def _print_table(result: QueryResult) -> None:
 
 
 def _fit_widths(widths: list[int]) -> list[int]:
-    """Return the widths of columns for this terminal: the widest columns are reduced, but not below `MIN_CELL`."""
+    """Return the widths of columns for this terminal. The widest columns are reduced, but not below `MIN_CELL`."""
     room, fitted = terminal_width() - 2 * (len(widths) - 1), list(widths)
     for left, column in zip(
         range(len(widths), 0, -1), sorted(range(len(widths)), key=widths.__getitem__), strict=True

@@ -52,7 +52,7 @@ NOT_IN_RESULT = ("kinds", "events", "final_answer")
 async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellResult:
     """Run a case once, and return its result without storing it.
 
-    Raises `ConfigError` if the case cannot run at all, for example because its tests pass before the agent acts, and
+    Raises `ConfigError` if the case cannot run at all, for example because its tests pass before the agent acts. Raises
     `StoreError` if the session cannot be stored, for example because the disk is full.
     """
     started = time.monotonic()

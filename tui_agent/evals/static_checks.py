@@ -45,8 +45,8 @@ async def run_static_checks(
 ) -> tuple[dict[str, Findings], tuple[str, ...]]:
     """Return the number of findings of each program in the changed Python files, and notes about programs that failed.
 
-    `folder` is the cell's folder. pytest runs all tests, not only those of changed files. Raises `ConfigError` if the
-    fixture cannot be copied.
+    `folder` is the cell's folder. pytest runs all tests, even if their files did not change. Raises `ConfigError` if
+    the fixture cannot be copied.
     """
     fixture, workspace = folder / "fixture", folder / "repo"
     create_workspace(case, fixture)

@@ -35,8 +35,8 @@ def wilson_interval(successes: int, total: int) -> tuple[float, float]:
 def mcnemar_p_value(only_first: int, only_second: int) -> float:
     """Return the two-sided p-value of McNemar's exact test: a binomial test of the discordant pairs.
 
-    `only_first` counts the pairs with success only on the first side. `only_second` counts those with success only on the
-    second side.
+    `only_first` counts the pairs with success only on the first side, and `only_second` the pairs with success only on
+    the second side.
     """
     pairs = only_first + only_second
     tail = sum(comb(pairs, count) for count in range(min(only_first, only_second) + 1))

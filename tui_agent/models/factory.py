@@ -153,7 +153,7 @@ class ModelFactory:
         return ModelInfo(profile=NO_MODEL, provider=NO_MODEL, model="", fault=fault)
 
     def usable_models(self) -> list[ModelInfo]:
-        """Return all usable models: profiles and suggestions of vendors, if their keys are set, and the demos."""
+        """Return all usable models from profiles, from the suggestions of vendors, and from demos."""
         out: list[ModelInfo] = []
         for name in (*self._profiles, *self._suggested_names()):
             with suppress(ConfigError):

@@ -42,7 +42,8 @@ class ModelCaller:
     async def ask(self, system: str, messages: tuple[Message, ...], conversation: str = "") -> str:
         """Return the text of the model's answer. Raises `ModelError` if the model fails.
 
-        The answers are counted per `conversation`: a scripted model has a list of answers for each conversation.
+        The answers are counted per `conversation`, because a scripted model has a list of answers for each
+        conversation.
         """
         index = self._answers.get(conversation, 0)
         request = ModelRequest(

@@ -84,8 +84,8 @@ def _check_lines(folder: Path) -> Iterator[str]:
 def _check_numbers(folder: Path, *, is_complete: bool) -> Iterator[str]:
     """Report event numbers (`seq`) that are missing between other events.
 
-    `is_complete` is False if events of a fork's parents are missing. The inherited part of a fork's log may have gaps
-    where the user moved to an earlier event, because the events after that are not inherited.
+    `is_complete` is False if events of a fork's parents are missing. The inherited part of a fork's log can have gaps,
+    because undone events are not inherited.
     """
     known: set[int] = set()
     last, head_gaps = -1, list[str]()
@@ -161,7 +161,8 @@ def describe_damage(folder: Path, records: Iterable[Record]) -> list[str]:
 def _scan_part(part: HistoryPart) -> tuple[list[int], int]:
     """Return the numbers of the damaged lines in one part of a session's history.
 
-    The second value is a version of the log format that this release cannot read; the current version if there is none.
+    The second value is a version of the log format that this release cannot read. It is the current version if all
+    lines can be read.
     """
     damaged: list[int] = []
     version, number = SCHEMA_VERSION, 0

@@ -53,8 +53,8 @@ def main() -> int:
 def _end_with_parent(parent: int) -> None:
     """End this process once its parent has exited.
 
-    Normally the end of input closes the session. A blocked event loop (for example, a plugin that never returns) would
-    not notice that; this thread then ends the process after a grace period.
+    Normally the end of input closes the session. A blocked event loop (for example, a plugin that never returns) does
+    not notice the end of input. Then this thread ends the process after a grace period.
     """
     pause = threading.Event()
     while os.getppid() == parent:

@@ -234,7 +234,7 @@ def plugins(base: StartupContext) -> CheckResult:
 
 
 def hooks(base: StartupContext) -> CheckResult:
-    """List the hooks of the configuration and of Claude Code's settings, and report those that cannot be used."""
+    """List the hooks of the configuration and of Claude Code's settings, and report hooks that cannot be used."""
     config = base.config
     claude = load_claude_hooks(config.paths, config.project)
     if claude.faults:

@@ -179,9 +179,9 @@ def requested_change(arguments: argparse.Namespace) -> ForkChange:
 def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFork:
     """Create the fork that the arguments describe.
 
-    With `--worktree` or `--folder`, the fork works in the given folder; with `--here`, in the parent's workspace;
-    otherwise in a new folder inside the fork's session folder. If `SessionNotFound`, `UsageError`, `ConfigError`,
-    `CheckpointError` or `StoreError` is raised, no fork exists.
+    With `--worktree` or `--folder`, the fork works in the given folder. With `--here`, it works in the parent's
+    workspace. Otherwise it works in a new folder inside the fork's session folder. If `SessionNotFound`, `UsageError`,
+    `ConfigError`, `CheckpointError` or `StoreError` is raised, no fork exists.
     """
     store, child = base.store, base.ids.session()
     parent = store.resolve(arguments.id)

@@ -201,8 +201,8 @@ class CheckpointRecorder:
         """If anything changed, take the checkpoint after the message part with index `part`.
 
         With `goes_on`, the call has not ended, and later changes are attributed to the same call. A cancelled task
-        still waits up to `CLOSE_TIMEOUT_S` for the checkpoint, so that a finished call's changes are not attributed to
-        others.
+        still waits up to `CLOSE_TIMEOUT_S` for the checkpoint. Otherwise the changes of a finished call would be
+        attributed to another call.
         """
         call = self._open_call
         self._open_call = call if goes_on else None

@@ -131,7 +131,7 @@ class Instructions(api.BaseMiddleware):
 def _differences(state: SessionStateView, present: LoadedInstructions) -> Iterator[InstructionsLoaded]:
     """Yield an event for each new or changed instruction file.
 
-    The files of the system prompt come first, then those in the conversation.
+    The files of the system prompt come first, then the files in the conversation.
     """
     loaded, order = state.agent_instructions, tuple(file.path for file in present.files)
     digests = {file.path: file.sha256 for file in loaded.files}

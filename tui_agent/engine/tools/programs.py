@@ -74,7 +74,7 @@ class ProgramKeeper:
             await program.ended.wait()
 
     async def end_all(self, owners: Collection[str] | None = None) -> None:
-        """End all programs, or only those of the plugins in `owners`."""
+        """End all programs, or only the programs of the plugins in `owners`."""
         programs = [each for each in self._programs.values() if owners is None or each.owner in owners]
         for program in programs:
             program.closing.set()

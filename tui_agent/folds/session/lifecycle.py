@@ -113,7 +113,7 @@ def _on_run_finished(draft: Draft, ev: Envelope, payload: RunFinished) -> None:
 
 @LIFECYCLE_HANDLERS.on(SessionHeadMoved)
 def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved) -> None:
-    """Change the state to that of an earlier event. Counters are not reset.
+    """Change the state to the state after an earlier event. Counters are not reset.
 
     Queued messages wait until the user continues.
     """

@@ -60,7 +60,7 @@ class CallJudge:
     def judge_tool(self, *, known: bool) -> list[Judgement]:
         """Return the judgements about the tool itself.
 
-        If the effects of the call are `known`, a rule that allows the tool is not enough: each effect is judged too.
+        If the effects of the call are `known`, each effect is judged too, so a rule that allows the tool is not enough.
         """
         allowed = self._facts.allowed_tools
         if allowed is not None and self._name not in allowed:

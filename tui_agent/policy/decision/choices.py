@@ -148,7 +148,7 @@ def _offer_command(
 def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
     """Return the commands of a line that a rule must allow, each with the launcher words in front of it.
 
-    For `uv run pytest` these are pytest and the words `uv run`: the rule allows pytest only if `uv run` starts it.
+    For `uv run pytest` these are pytest and the words `uv run`. The rule then allows pytest only if `uv run` starts it.
     """
     found: list[tuple[CommandReport, Words]] = []
     for at, command in enumerate(line.commands):

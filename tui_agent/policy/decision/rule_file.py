@@ -73,8 +73,8 @@ def all_rules(user: Path, project: Path, trusted: str | None) -> tuple[Rule, ...
 def bound_rule(rule: Rule) -> Rule:
     """Return a rule of a project, limited to that project's workspace and the commands that work on it.
 
-    A folder that was trusted by mistake can thus allow edits and tests without approval, but never the network, other
-    users' rights, other folders or a tool. Raises `ConfigError` for a rule that allows more.
+    A folder that was trusted by mistake can thus allow edits and tests without approval. It can never allow the
+    network, other users' rights, other folders or a tool. Raises `ConfigError` for a rule that allows more.
     """
     inside = not rule.rest.startswith("/")
     if rule.verdict != "allow" or rule.what == "run" or (inside and rule.what in ("read", "edit")):

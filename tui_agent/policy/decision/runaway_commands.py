@@ -44,8 +44,8 @@ def reason_to_forbid(command: CommandReport) -> str:
 def starts_without_end(text: str) -> str:
     """Return a reason to forbid a bash text that starts processes without end; empty for any other text.
 
-    Examples are a function that starts itself in a pipe or in the background (the fork bomb `f() { f | f & }`), and an
-    endless loop that only starts background processes.
+    One example is a function that starts itself in a pipe or in the background (the fork bomb `f() { f | f & }`).
+    Another example is an endless loop that only starts background processes.
     """
     text = text[:_MAX_TEXT]
     ends = _bracket_ends(text)

@@ -132,7 +132,7 @@ def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> st
     """Return the folder that `path` leads to from `folder`; None if that is not certain.
 
     An empty string is the start folder. `by_shell` is True for the shell's `cd`, which drops `name/..` even if `name`
-    is a link; a program that changes its folder follows the link.
+    is a link. Any other program that changes its folder follows the link.
     """
     if folder is None and not path.startswith(("/", "~", START)):
         return None

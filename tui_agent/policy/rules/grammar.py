@@ -151,8 +151,8 @@ def first_word(pattern: str) -> str:
 def fits_words(pattern: str, words: tuple[str | None, ...], *, certain: bool) -> bool:
     """Return True if a rule for commands matches the words of a command.
 
-    If `certain`, an unknown word (None) matches nothing. Otherwise an unknown word stands for any number of words
-    (for exactly one if it is the program's name), and letter case is ignored in the program's name.
+    If `certain`, an unknown word (None) matches nothing. Otherwise an unknown word stands for any number of words. As
+    the program's name, it stands for exactly one word, and letter case in that name is ignored.
     """
     shapes: list[str | None] = [*_words(pattern)]
     if not shapes or (certain and None in words):

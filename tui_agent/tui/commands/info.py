@@ -100,7 +100,7 @@ def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
 
 
 def show_plugins(context: AppContext, argument: str) -> None:
-    """Show the loaded plugins and why others failed to load; with an argument, enable or disable a plugin."""
+    """Show the loaded plugins, and why other plugins failed to load; with an argument, enable or disable a plugin."""
     verb, _, name = argument.partition(" ")
     if argument and (verb not in ("enable", "disable") or not name):
         context.app.say("Type /plugins, /plugins enable NAME or /plugins disable NAME.", "warning")
@@ -202,8 +202,8 @@ def toggle_sidebar(context: AppContext, argument: str) -> None:
 def toggle_block(context: AppContext, argument: str) -> None:
     """Show the full text of a notice that was cut off.
 
-    If no notice was cut off, show the pasted text at the cursor. If there is no pasted text either, fold or unfold a
-    block of the transcript.
+    If no notice was cut off, show the pasted text at the cursor. If no text was pasted there, fold or unfold a block of
+    the transcript.
     """
     if show_full_notice(context, context.app.notice):
         context.app.hide_notice()

@@ -98,7 +98,7 @@ class ChatWidget(TranscriptWidget):
     def repaint(self) -> None:
         """Paint the rows that changed.
 
-        If the user has scrolled close to the oldest entry in the layout, lay out older entries as well.
+        If the user has scrolled close to the oldest entry in the layout, also lay out older entries.
         """
         super().repaint()
         if not self.viewport.anchored and self.viewport.y < 2 * self.viewport.height:

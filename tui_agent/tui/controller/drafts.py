@@ -107,7 +107,7 @@ class DraftKeeper:
         """True after a warning that the draft cannot be saved."""
 
     def take_prompts(self) -> None:
-        """Add the messages in the session's log to the history; add new messages to the history file as well."""
+        """Add the messages in the session's log to the history. Also add new messages to the history file."""
         prompts, self._context.views.prompts = self._context.views.prompts, []
         history = self._context.editor.history_of_messages
         for _, text in prompts:

@@ -146,7 +146,7 @@ class PaneUpdater:
         return view._replace(below=self._host.chat.new_rows_text)
 
     def _notify(self, before: str, view: StatusView) -> None:
-        """Show the new status in the terminal's title; if the terminal is not focused, send a notification as well."""
+        """Show the new status in the terminal's title. If the terminal is not focused, also send a notification."""
         title = clean_line(self._host.state.title) or "tui-agent"
         mark = {"waiting": "? ", "running": "* ", "failed": "x "}.get(view.mood, "")
         self._app.terminal.title(f"{mark}{title}")

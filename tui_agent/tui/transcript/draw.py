@@ -184,7 +184,7 @@ def search_text(entry: Entry, read: Reader) -> str:
 
 
 def long_texts(entry: Entry) -> list[BlobText]:
-    """Return the texts of an entry that are stored outside the log; a search loads these texts as well."""
+    """Return the texts of an entry that are stored outside the log. A search also loads these texts."""
     return [text for text in _texts(entry) if isinstance(text, BlobText)]
 
 

@@ -89,7 +89,7 @@ def is_too_young(entry: Entry, now: float) -> bool:
 
 
 def is_hidden(entry: ToolEntry, now: float) -> bool:
-    """Return True if the call has no row: either it is shown as a question, or it has just begun."""
+    """Return True if the call has no row, because it is shown as a question or has just begun."""
     return entry.is_question or is_too_young(entry, now)
 
 

@@ -128,7 +128,7 @@ def _remove_packs(indexes: list[Path]) -> None:
 
 
 def release_copies(store: Path) -> None:
-    """Let the next `git repack` repack the packs of copied objects as well."""
+    """Let the next `git repack` also repack the packs of copied objects."""
     for path in (store / "objects" / "pack").glob("*.keep"):
         path.unlink(missing_ok=True)
 

@@ -59,7 +59,7 @@ def is_within(path: str, folder: str) -> bool:
 
 
 def printable_path(path: str) -> str:
-    """Return a path for a message: unprintable and undecodable characters are escaped."""
+    """Return a path for a message, with unprintable and undecodable characters escaped."""
     return escape_unprintable(path) or "."
 
 

@@ -322,8 +322,8 @@ class Confinement:
 def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
     """Create unreadable copies of changed secret files, with the size and time of their committed versions.
 
-    Git then treats the secret files as unchanged, so that git neither fails on these files nor commits the changes in
-    them. Return a map from the path of a secret file to the path of its copy.
+    Git then treats the secret files as unchanged. So git does not fail on these files, and does not commit the changes
+    in them. Return a map from the path of a secret file to the path of its copy.
     """
     copies: dict[str, str] = {}
     for file in masked:

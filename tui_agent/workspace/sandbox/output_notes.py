@@ -114,7 +114,7 @@ def _find_listed(text: str, names: Sequence[str]) -> set[str]:
 
 
 def _is_listed_alone(text: str, name: str) -> bool:
-    """Return True if a name fills a line of the output, ends a path that fills a line, or is in a row of `ls -l`."""
+    """Return True if a line is the name, a path that ends with the name, or a row of `ls -l` with the name."""
     return re.search(rf"^(?:d[rwx-]{{9}}.* |\S*/)?{re.escape(name)}/?$", text, re.M) is not None
 
 
