@@ -1,8 +1,9 @@
 """The layers of configuration: defaults < choices < user file < trusted project file < environment < options.
 
-`choices` are the user's choices that the app remembers. A headless run uses only the remembered model. Invariant:
-loading writes nothing, changes no environment variable and uses no file of an untrusted project. A project's files are
-read once. So the trust decision is about exactly the content that is used.
+`choices` are the user's choices that the app remembers. A headless run uses only the remembered model.
+
+Invariant: loading writes nothing, changes no environment variable and uses no file of an untrusted project. A project's
+files are read once. So the trust decision is about exactly the content that is used.
 """
 
 import re

@@ -26,7 +26,9 @@ MessageOrigin: TypeAlias = Literal[
 
 
 class UserMessage(FrozenModel):
-    """A message with the role `user`. `origin` says whether a person wrote it or the engine added it as context."""
+    """A message with the role `user`. `origin` says if a person wrote the message or if the engine added it as
+    context.
+    """
 
     role: Literal["user"] = "user"
     content: tuple[Content, ...]

@@ -1,4 +1,4 @@
-"""Pages with an app: the page, its script and files, its WebSocket, and the listening address of a server.
+"""Web pages that show an app, their files and WebSockets, and the address that a server listens on.
 
 Invariant: a page loads nothing from other servers.
 """

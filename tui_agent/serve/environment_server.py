@@ -1,6 +1,6 @@
 """The HTTP server for an environment of evaluations: its tests, and sessions on uploaded workspaces.
 
-Invariant: every request passes `AccessControl`; the files of a session exist until it is closed or the server ends.
+Invariant: every request passes `AccessControl`. The files of a session exist until it is closed or the server ends.
 """
 
 import io

@@ -1,4 +1,5 @@
-"""Entry point of the process that draws a simulation's history for one browser page; its argument is the file.
+"""Entry point of the process that draws a simulation's history for one browser page. Its argument is the history's
+file.
 
 Invariant: standard input and output carry only the packets of Textual's web driver.
 """

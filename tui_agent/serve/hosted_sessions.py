@@ -34,7 +34,7 @@ SESSION_ENDED = TuiAgentError("The session ended.", hint="To open the session, s
 
 
 class HostedSession:
-    """An open session with its engine, and the server's own state for it."""
+    """An open session with its engine, and the server's own state for the session."""
 
     def __init__(self, session: RemoteSession) -> None:
         self.session = session

@@ -1,6 +1,6 @@
 """The HTTP interface: chat, events, task lists, checkpoints, revert and fork, as JSON and server-sent events.
 
-Invariant: a client that does not read for `STALL_S` is disconnected; the session does not wait for it.
+Invariant: a client that does not read for `STALL_S` is disconnected. The session does not wait for it.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Entry point of the process that draws the app for one browser page; its argument has the session's options.
+"""Entry point of the process that draws the app for one browser page. Its argument has the session's options.
 
 Invariant: standard input and output carry only the packets of Textual's web driver.
 """

@@ -1,6 +1,6 @@
 """The connection of one page: a WebSocket to the browser, and the app process that draws for it.
 
-Invariant: the app's process ends with the page. A browser that does not read for `STALL_S` is disconnected; the session
+Invariant: the app's process ends with the page. A browser that does not read for `STALL_S` is disconnected. The session
 continues.
 """
 

@@ -1,1 +1,3 @@
-"""The session that clients use (its engine in this process or another one), resuming, and forks."""
+"""Sessions as clients use them, with the engine in this process or in another one; also resuming and forking of
+sessions.
+"""

@@ -103,7 +103,7 @@ class SocketLink:
 
 
 class EngineHandle:
-    """An engine process: its pipes, and the end of its standard error."""
+    """An engine process, with its pipes and the last part of its standard error."""
 
     def __init__(self, first_line: bytes, launch: "Callable[[IO[bytes]], subprocess.Popen[bytes]]") -> None:
         """Prepare an engine. `release` starts it.

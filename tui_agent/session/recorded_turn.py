@@ -1,7 +1,7 @@
 """Substitutes for the model, the tools, the repository map and the environment in the rerun of a recorded turn.
 
-Invariant: only methods without side effects of a real tool are called. The recorded answers of the model are returned
-in order, whatever the requests contain.
+Invariant: no method of a real tool that has side effects is called. The recorded answers of the model are returned in
+order, whatever the requests contain.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence

@@ -1,7 +1,7 @@
 """A session whose engine runs in another process, as in the app.
 
 Invariant: records up to the `seq` that the engine reports as stored are read from the log file. All later records come
-through the pipe, without gaps or repetitions. If the engine dies, the later records are read from the log file, too.
+through the pipe, without gaps or repetitions. If the engine dies, the later records are also read from the log file.
 History is read in batches, in a thread, and not kept in memory.
 """
 

@@ -20,7 +20,7 @@ PROFILES_FILE = "user_profiles.yaml"
 
 
 class AgentSettings(Entry):
-    """Settings of the agent: its policy, and the template of its first message in the mode agent-only."""
+    """Settings of the agent: its policy, and the template of its first message in the mode `agent-only`."""
 
     policy: PolicyName = "ask"
     prompt_template: str = "{{ task }}"
@@ -67,20 +67,20 @@ class OrchestratorSettings(Entry):
 
 
 class AgentOnlySettings(Entry):
-    """Settings of the mode agent-only, in which the agent gets the whole task and nobody answers the agent."""
+    """Settings of the mode `agent-only`, in which the agent gets the whole task and nobody answers the agent."""
 
     agent: AgentSettings = AgentSettings()
 
 
 class UserAgentSettings(AgentOnlySettings):
-    """Settings of the mode user-agent, in which a simulated user works with the agent."""
+    """Settings of the mode `user-agent`, in which a simulated user works with the agent."""
 
     user: UserSettings
     limits: Limits = Limits()
 
 
 class OrchestratedSettings(UserAgentSettings):
-    """Settings of the mode orchestrated, in which the user learns the task node by node."""
+    """Settings of the mode `orchestrated`, in which the user learns the task node by node."""
 
     orchestrator: OrchestratorSettings
 

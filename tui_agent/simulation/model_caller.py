@@ -1,7 +1,7 @@
-"""Requests of the simulated user and the orchestrator to a model; these requests are outside any session.
+"""Requests of the simulated user and the orchestrator to a model. These requests are outside any session.
 
-Invariant: transient faults are retried with bounded waits; the tokens and the cost of every answer are counted, even of
-failed answers.
+Invariant: transient faults are retried with bounded waits. The tokens and the cost of every answer are counted,
+including failed answers.
 """
 
 import random

@@ -1,6 +1,6 @@
 """Orchestration by a model, which decides what the user notices, remembers, and thinks of next.
 
-Invariant: the model can only choose nodes of the tree; code on the screen is kept unchanged.
+Invariant: the model can only choose nodes of the tree. Code on the screen is kept unchanged.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Shortening of a text to what a user reads, without a model: prose is cut to a number of tokens, code blocks are kept."""
+"""Shortening of a text to the part that a user reads, without a model. Prose is cut; code blocks are kept."""
 
 from bisect import bisect_right
 from collections.abc import Callable

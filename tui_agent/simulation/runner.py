@@ -1,6 +1,6 @@
 """Runs of simulations: one function for each mode, which stores the outputs in a job folder and returns the result.
 
-Invariant: the history so far, the result and the workspace are kept however a run ends; tests run on a copy.
+Invariant: however a run ends, its history so far, its result and its workspace are kept. Tests run on a copy.
 """
 
 import shutil
@@ -65,7 +65,8 @@ Other reasons are recorded as `unsolved`.
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """A simulation to run. `options` are those of the agent's session; its workspace is a copy of the case's fixture.
+    """A simulation to run. `options` are the options of the agent's session. The session's workspace is a copy of the
+    case's fixture.
 
     `report` is called with each new message, and `on_start` with the settings of the agent's session.
     """

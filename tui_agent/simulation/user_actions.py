@@ -1,6 +1,6 @@
 """Parsing of a simulated user's answers: `<think>` and `<response>`, with one action or a decision in the response.
 
-Invariant: an answer in another form raises `FormatError` with a reason for the model; nothing is guessed.
+Invariant: an answer in another form raises `FormatError` with a reason for the model. Nothing is guessed.
 """
 
 from typing import Literal, NamedTuple, TypeAlias

@@ -1,6 +1,6 @@
 """Content-addressed blobs of a session, one file each, named by the hex SHA-256 of their bytes.
 
-Invariant: a blob is complete under its name before an event can refer to it; `sync` makes blobs durable before the log.
+Invariant: a blob is complete under its name before an event can refer to it. `sync` makes blobs durable before the log.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class BlobStore:
-    """The blobs of one session. Its readers and its single writer may use it from several threads.
+    """The blobs of one session. Its readers and its single writer can use it from several threads.
 
     `parent_folders` returns the blob folders of a fork's parents. These folders are searched for a blob that is not in
     `folder`.

@@ -1,7 +1,8 @@
-"""Damage of a stored session, in plain sentences: a quick report for its readers, and a complete verification.
+"""Damage of a stored session, in plain sentences: a quick report for readers of the session, and a complete
+verification.
 
-Invariant: this module only reads; an intact session yields nothing; `verify_session` returns every problem and raises
-nothing.
+Invariant: this module only reads. For an intact session there is no report. `verify_session` returns every problem and
+raises nothing.
 """
 
 import re

@@ -15,7 +15,9 @@ FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 
 class FileOps(Protocol):
-    """File operations. Each raises `OSError` like its counterpart in `os`; `write` may write only part of the data."""
+    """File operations. Each raises `OSError` like its counterpart in `os`. `write` can write only a part of the
+    data.
+    """
 
     def open(self, path: Path, flags: int) -> int: ...
     def close(self, fd: int) -> None: ...

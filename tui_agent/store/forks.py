@@ -1,6 +1,6 @@
 """Forks: creating forks, finding a session's relatives, and copying a parent's events before the parent is removed.
 
-Invariant: a fork's log is created completely or not at all; a reader of the fork returns the same records before and
+Invariant: a fork's log is created completely or not at all. A reader of the fork returns the same records before and
 after the copy.
 """
 

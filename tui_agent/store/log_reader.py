@@ -1,6 +1,6 @@
 """Reader of a session's log without its lock, even while another process writes.
 
-Invariant: only whole lines with a matching checksum are returned; a reader changes nothing. For a fork, readers return
+Invariant: only whole lines with a matching checksum are returned. A reader changes nothing. For a fork, readers return
 its parents' events up to the fork, then its own. A log that another version wrote is refused (`SessionVersionError`).
 """
 

@@ -1,6 +1,6 @@
 """Splitting of a log's bytes into records, damaged lines and a torn tail.
 
-Invariant: a bad line never stops reading; the `seq` of the returned records strictly increases.
+Invariant: a bad line never stops reading. The `seq` of the returned records strictly increases.
 """
 
 import mmap

@@ -25,7 +25,7 @@ SourceT = TypeVar("SourceT", bound=RecordSource)
 
 
 class RecordFollower(Generic[SourceT]):
-    """Cursor over a source's records after the event `after`. Only one task may use it at a time."""
+    """Cursor over a source's records after the event `after`. It must not be used by two tasks at the same time."""
 
     def __init__(self, source: SourceT, after: int) -> None:
         self._source = source

@@ -1,6 +1,6 @@
 """The searchable text of an event: user messages, answers, tool targets and tool results.
 
-Invariant: each event has at most one text, clipped; malformed lines raise nothing.
+Invariant: each event has at most one text, and long texts are cut. Malformed lines raise no error.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """The index of all sessions: list rows and full-text search in one SQLite file.
 
-Invariant: the index is derived from the logs and never required: if it is missing, damaged, locked or of another
+Invariant: the index is derived from the logs and never required. If it is missing, damaged, locked or of another
 version, the logs are read instead. Deleting it loses nothing.
 """
 
@@ -40,7 +40,7 @@ def _ignore_stale() -> None:
 
 
 class SessionIndex:
-    """The index beside the sessions in `root`. Each call opens it, so any process may delete it at any time."""
+    """The index beside the sessions in `root`. Each call opens it, so any process can delete it at any time."""
 
     def __init__(self, root: Path) -> None:
         self.path = root / INDEX_FILE

@@ -1,7 +1,7 @@
 """Full-text search for events and sessions: in the session index or, without an index, in the logs.
 
-Invariant: no search text raises an error. Both searches match words by their beginning; only the search in the logs
-also matches inside words, and only the search in the index ignores accents.
+Invariant: no search text raises an error. Both searches match words by their beginning. The search in the logs also
+matches inside words. The search in the index ignores accents.
 """
 
 import sqlite3

@@ -1,7 +1,7 @@
 """Statistics of a session for lists: turns, cost, title, model and folder, and the state of its newest turn.
 
-Folds compute the same figures from decoded events. A list of hundreds of sessions cannot wait for that, so the lines
-are searched as bytes here; tests/properties/test_session_stats.py compares the results for any log.
+Folds compute the same values from decoded events. That is too slow for a list of hundreds of sessions. So the lines are
+searched as bytes here. tests/properties/test_session_stats.py compares the results for any log.
 
 Invariant: each byte of a log is counted once, and only lines of relevant kinds are decoded. Malformed lines raise
 nothing. The statistics of a fork include only its own turns.

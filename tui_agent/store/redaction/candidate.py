@@ -15,7 +15,9 @@ BEFORE, AFTER = 3_000, 700
 
 
 class Candidate:
-    """A match that may be a secret. The text around it is decoded as Latin-1, so that one byte is one character."""
+    """A match that is possibly a secret. The text around it is decoded as Latin-1, so that one byte is one
+    character.
+    """
 
     __slots__ = ("_groups", "_match_start", "_span", "end", "raw", "start", "value")
 

@@ -1,6 +1,6 @@
-"""The bundled redaction rules, and the search for rules that may match a text.
+"""The bundled redaction rules, and the search for rules that can match a text.
 
-Invariant: no file is read before the first text is examined; a pattern is compiled when one of its keywords occurs.
+Invariant: no file is read before the first text is examined. A pattern is compiled when one of its keywords occurs.
 """
 
 import re
