@@ -200,9 +200,8 @@ class EditorAgent:
 
     async def aclose(self) -> None:
         """Close all sessions."""
-        for session in self._sessions.values():
-            await session.aclose()
-        self._sessions.clear()
+        while self._sessions:  # the editor may open or close one meanwhile
+            await self._sessions.popitem()[1].aclose()
 
     def _find(self, session_id: str) -> EditorSession:
         session = self._sessions.get(session_id)

@@ -275,7 +275,8 @@ class PluginHost:
         _check_version(api_version if isinstance(api_version, int) else None)
         name = plugin.entry.partition(":")[2].strip() or "register"
         register = getattr(module, name, None)
-        decorated = [item for item in vars(module).values() if isinstance(item, DECORATED)]
+        # A copy: the thread that loads another plugin of the same package may add a submodule meanwhile.
+        decorated = [item for item in list(vars(module).values()) if isinstance(item, DECORATED)]
         if not callable(register) and not decorated:
             raise PluginError(
                 f"It has no function {name}(api), and no function with @tool, @hook or @command."

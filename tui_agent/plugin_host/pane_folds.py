@@ -57,7 +57,7 @@ def load_panes(plugin: str, folder: Path) -> dict[str, FunctionPane]:
     """
     with plugin_errors_named(folder):
         module = import_folds(plugin, folder)
-    return {name: item for name, item in vars(module).items() if isinstance(item, FunctionPane)}
+    return {name: item for name, item in list(vars(module).items()) if isinstance(item, FunctionPane)}
 
 
 def draw_pane(pane: FunctionPane, fold: Fold, folder: Path) -> bytes:

@@ -354,3 +354,9 @@ def test_a_plugin_that_calls_os_exit_at_import_fails_by_name_and_a_forked_child_
     assert failure(loaded, "leaver") == (
         "SystemExit: os._exit(7) would end tui-agent itself; raise an error instead"
     )
+
+
+def test_a_plugin_whose_module_grows_while_it_is_searched_loads(tmp_path: Path) -> None:
+    grows = "class Odd:\n    __class__ = property(lambda self: globals().update({str(len(globals())): 1}) or int)\n"
+    write(tmp_path, "growing", f"{grows}odd = Odd()\nlast = 1\n{NOTHING}")
+    assert load(tmp_path).loaded == ["growing"]
