@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Program
+from tui_agent.evals.plan import START_LOCK_FILE
+from tui_agent.store.writer_lock import is_locked
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -90,6 +92,7 @@ def test_a_matrix_says_what_each_profile_can_and_goes_on_where_it_stopped(progra
     (out / "cells" / "evaluations" / "lazy.yaml-1" / "result.json").unlink()
     again = call(program, "eval", "run", "--resume", str(out), "--json", "--detach")
     started = json.loads(again.stdout)
+    assert is_locked(out / START_LOCK_FILE)
     wait_for_end(started["pid"])
     progress = Path(started["progress"])
     assert [json.loads(line)["arm"] for line in progress.read_text().splitlines()] == ["lazy.yaml"]

@@ -5,6 +5,7 @@ import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -15,7 +16,7 @@ from tests.unit.plugin_host.test_plugin_loading import write
 from tui_agent.cli.main import main
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cell import run_cell
-from tui_agent.evals.plan import LOCK_FILE, ORACLE, Arm, Cell, Plan, RunFolder
+from tui_agent.evals.plan import LOCK_FILE, ORACLE, START_LOCK_FILE, Arm, Cell, Plan, RunFolder
 from tui_agent.evals.suites import load_suite
 from tui_agent.evals.task_folder import load_task_folder
 from tui_agent.folds.trace.metrics import Metrics
@@ -109,11 +110,15 @@ def test_a_harbor_task_whose_tests_pass_before_the_agent_acts_is_refused(tmp_pat
 
 
 def test_a_harbor_test_that_hangs_only_after_the_agent_acted_has_failed(tmp_path: Path) -> None:
-    for script, failure in (("grep 1 a && sleep 60", "tool"), ("sleep 60", "verifier")):
+    stopped = "was stopped after 1 s, its time limit"
+    for script, failure, detail in (
+        ("grep 1 a && sleep 60", "tool", f"the test command {stopped}"),
+        ("sleep 60", "verifier", f"/tests/test.sh: {stopped}"),
+    ):
         run, cell = run_harbor(tmp_path, script=script, seconds="1")
         result = run.load_result(cell)
         assert result is not None and (result.failure, result.passed) == (failure, False)
-        assert "was stopped after 1 s" in result.test_output
+        assert result.detail == detail and result.test_output.startswith(stopped)
 
 
 def test_a_harbor_task_is_verified_at_its_own_paths_and_its_figures_are_those_of_the_log(
@@ -158,22 +163,39 @@ def test_static_checks_count_findings_before_and_after_and_a_missing_program_is_
 
 
 def test_the_list_names_the_state_of_each_run(capsys: pytest.CaptureFixture[str]) -> None:
-    runs = {name: stored_run(Path("eval-runs", name), a="pf") for name in ("done", "on", "stopped")}
-    for name in ("on", "stopped"):
+    names = ("done", "on", "starting", "stopped")
+    runs = {name: stored_run(Path("eval-runs", name), a="pf") for name in names}
+    for name in names[1:]:
         run = runs[name]
         run.result_file(next(run.load_plan().cells())).unlink()
     Path("eval-runs", "odd").mkdir()
     Path("eval-runs", "odd", "run.json").write_text("{")
     lock = WriterLock(runs["on"].path / LOCK_FILE, wait_s=0.0)
+    starting = WriterLock(runs["starting"].path / START_LOCK_FILE, wait_s=0.0)
     assert main(["eval", "list"]) == 0
+    starting.release()
     lock.release()
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if "eval-runs" in line]
     assert rows == [
         ["eval-runs/done", "finished", "2/2"],
         ["eval-runs/odd", "cannot", "be", "read", "0/0"],
         ["eval-runs/on", "running", "1/2"],
+        ["eval-runs/starting", "starting", "1/2"],
         ["eval-runs/stopped", "stopped", "1/2"],
     ]
+
+
+def test_ctrl_c_while_a_cluster_starts_names_the_command_that_continues_the_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def start(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=start))
+    words = ["eval", "run", "case.toml", "-m", "oracle", "--out", "a run", "--engine", "ray"]
+    assert main(words) == 130
+    command = f"tui-agent eval run --resume '{Path.cwd()}/a run' --engine ray\n"
+    assert capsys.readouterr().err.endswith(f"Interrupted. Continue with: {command}")
 
 
 @pytest.mark.parametrize(

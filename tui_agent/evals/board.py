@@ -8,11 +8,20 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tui_agent.errors import ConfigError
-from tui_agent.evals.plan import LOCK_FILE, PLAN_FILE, RUNS_FOLDER, Cell, CellResult, Plan, RunFolder
+from tui_agent.evals.plan import (
+    LOCK_FILE,
+    PLAN_FILE,
+    RUNS_FOLDER,
+    START_LOCK_FILE,
+    Cell,
+    CellResult,
+    Plan,
+    RunFolder,
+)
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.store.writer_lock import is_locked
 
-RunState: TypeAlias = Literal["running", "finished", "stopped", "cannot be read"]
+RunState: TypeAlias = Literal["starting", "running", "finished", "stopped", "cannot be read"]
 CellState: TypeAlias = Literal["waiting", "running", "stopped", "passed", "failed", "provider failed"]
 
 
@@ -42,7 +51,11 @@ def _summarise(path: Path) -> RunSummary:
     except ConfigError:
         return RunSummary(path, "cannot be read")  # `eval report` says why
     done = sum(run.load_result(cell) is not None for cell in cells)
-    state: RunState = "running" if is_running(run) else "finished" if done == len(cells) else "stopped"
+    state: RunState = "finished" if done == len(cells) else "stopped"
+    if is_running(run):
+        state = "running"
+    elif state == "stopped" and is_locked(run.path / START_LOCK_FILE):
+        state = "starting"
     return RunSummary(path, state, done, len(cells))
 
 

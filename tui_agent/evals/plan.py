@@ -23,6 +23,8 @@ SESSION_FILE = "session.txt"
 It is written when the session starts.
 """
 LOCK_FILE = "lock"
+START_LOCK_FILE = "start-lock"
+"""Name of the file that a detached run's process locks from its start on, before it locks `LOCK_FILE`."""
 RUNS_FOLDER = Path("eval-runs")
 """The default folder of runs, relative to the current folder."""
 ORACLE = "oracle"

@@ -64,6 +64,12 @@ class WriterLock:
         self.release()
         return replacement
 
+    def fileno(self) -> int:
+        """Return the lock file's descriptor. A process that inherits it holds the lock, too. Raises `ValueError` if released."""
+        if self._fd is None:
+            raise ValueError("the lock was released")
+        return self._fd
+
     def release(self) -> None:
         """Release the lock; repeated calls do nothing."""
         if self._fd is not None:

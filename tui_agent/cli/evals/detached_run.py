@@ -6,7 +6,8 @@ import sys
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.output import say, say_json
-from tui_agent.evals.plan import RunFolder
+from tui_agent.evals.plan import START_LOCK_FILE, RunFolder
+from tui_agent.store.writer_lock import WriterLock
 
 PROGRESS_FILE = "progress.txt"
 
@@ -19,10 +20,17 @@ def start_detached(folder: RunFolder, arguments: argparse.Namespace) -> int:
     command += ["--jobs", str(arguments.jobs)] if arguments.jobs else []
     command += ["--json"] if arguments.json else []
     progress = folder.path / PROGRESS_FILE
+    lock = WriterLock(folder.path / START_LOCK_FILE, wait_s=0.0)  # the process inherits the lock
     with progress.open("ab") as output:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            pass_fds=(lock.fileno(),),
         )
+    lock.release()
     if arguments.json:
         say_json({"run": str(folder.path), "pid": process.pid, "progress": str(progress)})
         return Exit.DONE

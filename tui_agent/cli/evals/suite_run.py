@@ -254,9 +254,21 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
     warn_of_cost(require_runnable(plan, folder, is_local=arguments.engine == "local"))
     with _open_folder(folder, plan):
         if not arguments.detach:
-            with _open_engine(arguments, plan) as run_attempt:
-                return _run_cells(folder, plan, arguments, run_attempt)
+            try:
+                with _open_engine(arguments, plan) as run_attempt:
+                    return _run_cells(folder, plan, arguments, run_attempt)
+            except KeyboardInterrupt:
+                return _report_interrupt(folder, arguments)
     return start_detached(folder, arguments)
+
+
+def _report_interrupt(folder: RunFolder, arguments: argparse.Namespace) -> int:
+    """Print the command that continues the run, and return the exit status."""
+    engine = " --engine ray" if arguments.engine == "ray" else ""
+    engine += f" --address {shlex.quote(arguments.address)}" if arguments.address else ""
+    command = f"tui-agent eval run --resume {shlex.quote(str(folder.path))}{engine}"
+    warn(f"Interrupted. Continue with: {command}")
+    return Exit.INTERRUPTED
 
 
 def _refuse_plan_options(arguments: argparse.Namespace) -> None:
@@ -383,13 +395,7 @@ def _run_cells(folder: RunFolder, plan: Plan, arguments: argparse.Namespace, run
     for program in plan.static_checks if is_local else ():
         if shutil.which(program) is None:
             warn(f"{program} is not installed, so its findings are not counted.")
-    try:
-        anyio.run(partial(run_pool, folder, plan, left, jobs, progress.report, run_attempt))
-    except KeyboardInterrupt:
-        engine = "" if is_local else " --engine ray"
-        engine += f" --address {arguments.address}" if arguments.address else ""
-        warn(f"Interrupted. Continue with: tui-agent eval run --resume {folder.path}{engine}")
-        return Exit.INTERRUPTED
+    anyio.run(partial(run_pool, folder, plan, left, jobs, progress.report, run_attempt))
     results = [result for cell in cells if (result := folder.load_result(cell)) is not None]
     if results and not as_json:
         say("")
