@@ -198,4 +198,7 @@ async def test_tests_and_verifiers_that_hang_are_stopped_and_named(tmp_path: Pat
     verifier = VerifierSpec(command="sleep 600", timeout_seconds=0.2)
     result = await run(case.model_copy(update={"verifier": verifier}), tmp_path)
     assert (result.passed, result.failure, result.end) == (False, "verifier", "env_error")
-    assert (result.tests, result.detail) == (True, "sleep 600: the verifier was stopped after 0.2 s")
+    assert (result.tests, result.detail) == (
+        True,
+        "sleep 600: the verifier was stopped after 0.2 s, its time limit",
+    )

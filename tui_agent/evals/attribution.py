@@ -104,13 +104,14 @@ def judge(
     verifier: bool | None,
     check_fault: tuple[str, str] = ("", ""),
     oracle_fault: str | None = None,
+    tests_result: str = "the tests failed",
     verifier_result: str = "the verifier failed",
 ) -> Verdict:
     """Return the verdict on a case that has ended.
 
     `tests` and `verifier` are True if they passed, None if the case has none. `check_fault` has the category and the
     reason if a check gave no result. `oracle_fault` says what the oracle did wrong; None if a model acted.
-    `verifier_result` describes a reward that is too low.
+    `tests_result` describes tests that failed, `verifier_result` a reward that is too low.
     """
     is_transient = conduct.model_fault in TRANSIENT
     if outcome.reason == "model_error" and (is_transient or conduct.model_fault == "auth"):
@@ -139,9 +140,7 @@ def judge(
     if outcome.reason in LIMITS:
         return Verdict(False, "budget", outcome.detail or f"the turn ended as {outcome.reason}", end=end)
     missed = " and ".join(
-        words
-        for words, result in (("the tests failed", tests), (verifier_result, verifier))
-        if result is False
+        words for words, result in ((tests_result, tests), (verifier_result, verifier)) if result is False
     )
     category, why = _find_cause(conduct) if oracle_fault is None else ("tool", "")
     return Verdict(False, category, f"{missed}{why}", end=end)

@@ -303,6 +303,7 @@ class _Trial:
             verifier=results.verifier_passed,
             check_fault=(results.category, results.fault),
             oracle_fault=self._oracle_fault(is_latched=is_latched),
+            tests_result=results.tests_result,
             verifier_result=results.verifier_result,
         )
         for result in (

@@ -26,6 +26,8 @@ MAX_FAULT_CHARS = 300
 MAX_REWARD_BYTES = 65_536
 MAX_REWARD_CHARS = 40
 HARBOR_COMMAND = "bash /tests/test.sh"
+STOPPED = "was stopped after"
+"""Beginning of the fault of a command that reached its time limit."""
 HANG_STATUS = 124
 """Exit status that is recorded if a test command hangs after the agent's work, but did not hang before.
 
@@ -42,6 +44,8 @@ class CheckInput:
     log: Path
 
 
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""Matches a decimal number. Python's `float` also accepts other spellings, such as `1_0`."""
 _PASSED = re.compile(r"(?<!\d)(\d{1,9}) passed|\bRan (\d{1,9}) test")
 _FAILED = re.compile(r"(?<!\d)(\d{1,9}) failed|(?:failures|errors)=(\d{1,9})")
 
@@ -97,6 +101,12 @@ def _hangs_now(result: ExecResult, command: str, ended: Collection[str]) -> bool
     return result.outcome == "timeout" and command in ended
 
 
+def describe_hang(test: TestFinished) -> str:
+    """Return a sentence without a full stop if the test command reached its time limit; otherwise an empty text."""
+    fault = test.failures[0].partition("\n")[0] if test.failures else ""
+    return f"the test command {fault}" if test.exit_code == HANG_STATUS and fault.startswith(STOPPED) else ""
+
+
 async def run_harbor_tests(
     case: Case, env: Environment, logs: Path, ended: Collection[str] = ()
 ) -> tuple[TestFinished, VerifierFinished]:
@@ -122,7 +132,7 @@ async def run_harbor_tests(
         failed=-1,
         skipped=-1,
         exit_code=HANG_STATUS if hangs_now else result.exit_code,
-        failures=() if reward >= 1 else (f"{_text(result)[-2_000:]}{fault}",),
+        failures=() if reward >= 1 else (f"{fault}\n{_text(result)[-2_000:]}".lstrip(),),
     )
     return test, VerifierFinished(
         verifier="/tests/test.sh", reward=reward, output=_text(result), fault="" if hangs_now else reason
@@ -170,7 +180,7 @@ def read_reward(folder: Path) -> tuple[float, str]:
     except (ValueError, RecursionError):
         return 0.0, "wrote a reward.json that is not valid JSON"
     numbers = list(values.values()) if isinstance(values, dict) else [values]
-    if not numbers or any(check_reward(value) for value in numbers):
+    if not numbers or any(isinstance(value, bool) or check_reward(value) for value in numbers):
         return 0.0, "wrote a reward.json without finite numbers"
     return float(values["reward"] if isinstance(values, dict) and "reward" in values else min(numbers)), ""
 
@@ -182,10 +192,9 @@ def _parse_reward(file: Path) -> tuple[float, str] | None:
         return None
     if fault:
         return 0.0, fault
-    try:
-        reward = float(text)
-    except ValueError:
-        return 0.0, f"wrote {text.strip()[:MAX_REWARD_CHARS]!r} as its reward, which is not a number"
+    if _NUMBER.fullmatch(text.strip()) is None:
+        return 0.0, f"wrote {text.strip()[:MAX_REWARD_CHARS]!r} as its reward, which is not a decimal number"
+    reward = float(text)
     return (0.0, check_reward(reward)) if check_reward(reward) else (reward, "")
 
 
@@ -237,7 +246,7 @@ def _describe_failure(result: ExecResult, timeout: float) -> str:
     if result.outcome == "exited":
         return ""
     if result.outcome == "timeout":
-        return f"was stopped after {format_time_limit(timeout)}"
+        return f"{STOPPED} {format_time_limit(timeout)}, its time limit"
     return f"did not run: {result.message}"[:MAX_FAULT_CHARS]
 
 

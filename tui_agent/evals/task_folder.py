@@ -12,7 +12,7 @@ Invariant: loading a folder runs only its own `task.py` and `params.py`, and rea
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +176,7 @@ def _read_dockerfile(file: Path) -> HarborTask:
                 words = [word for word in _copy_words(rest, file) if not word.startswith("--")]
                 target = str(Path("/", work_dir, words[-1])) if words else ""
                 copies += [(source, target) for source in words[:-1]]
+                _refuse_links_outside(file, words[:-1])
             case "FROM" | "CMD" | "ENTRYPOINT" | "LABEL" | "EXPOSE":
                 pass
             case _:
@@ -188,6 +189,18 @@ def _read_dockerfile(file: Path) -> HarborTask:
         or not Path(target).is_relative_to(work_dir)
     ]
     return HarborTask(work_dir=work_dir, copies=tuple(copies), skipped=tuple(skipped))
+
+
+def _refuse_links_outside(file: Path, sources: Sequence[str]) -> None:
+    """Raise `ConfigError` if a source of a COPY instruction leads out of the Dockerfile's folder through a link."""
+    root = file.parent.resolve()
+    for source in sources:
+        path = (root / source.lstrip("/")).resolve()
+        if ".." not in Path(source).parts and not path.is_relative_to(root):
+            raise ConfigError(
+                f"{file}, at COPY {source}: it is a link that leads out of {file.parent}, to {path}.",
+                hint="Put the file itself into the folder.",
+            )
 
 
 def _copy_words(rest: str, file: Path) -> list[str]:

@@ -13,7 +13,7 @@ from types import MappingProxyType, TracebackType
 from tui_agent.evals.case import Case
 from tui_agent.evals.case_functions import CaseFunctions, run_environment_verifier, run_plugin_verifier
 from tui_agent.evals.case_image import CaseImage
-from tui_agent.evals.checks import CheckInput, run_harbor_tests, run_tests, run_verifier
+from tui_agent.evals.checks import CheckInput, describe_hang, run_harbor_tests, run_tests, run_verifier
 from tui_agent.evals.environment_tests import EnvironmentSession, sandboxed_environments
 from tui_agent.evals.expectations import EXPECTED, check_expected
 from tui_agent.evals.workspace import create_check_copy, create_workspace
@@ -60,7 +60,16 @@ class CheckResults:
             return verifier.output
         if verifier is not None and 0 < verifier.reward < 1:
             return f"the verifier gave the reward {verifier.reward:g}; 1 is needed to pass"
-        return "the verifier failed"
+        return (self._hang if self.decides_by_reward else "") or "the verifier failed"
+
+    @property
+    def tests_result(self) -> str:
+        """A description of tests that failed, for the verdict."""
+        return self._hang or "the tests failed"
+
+    @property
+    def _hang(self) -> str:
+        return next(filter(None, map(describe_hang, self.tests)), "")
 
     @property
     def returncode(self) -> int | None:

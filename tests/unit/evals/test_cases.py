@@ -297,6 +297,11 @@ def test_a_harbor_task_folder_is_taken_as_it_is(tmp_path: Path) -> None:
         "data",
         "data/a.csv",
     ]
+    (folder / "environment" / "elsewhere").symlink_to(tmp_path)
+    written(folder, "environment/Dockerfile", "FROM ubuntu\nCOPY data elsewhere/x /app/\n")
+    with pytest.raises(ConfigError, match=r"Dockerfile, at COPY elsewhere/x: it is a link that leads out of"):
+        load_task_folder(folder)
+    (folder / "environment" / "elsewhere").unlink()
     written(folder, "task.toml", HARBOR + "[[steps]]\nname = 'one'\n")
     with pytest.raises(ConfigError, match=r"task.toml, at steps: tasks in several parts are not supported"):
         load_task_folder(folder)
@@ -321,8 +326,14 @@ def test_the_counts_of_pytest_and_unittest_are_read(output: str, counts: tuple[i
     [
         ("reward.txt", "1.0\n", (1.0, "")),
         ("reward.txt", "0.25", (0.25, "")),
-        ("reward.txt", "yes", (0.0, "wrote 'yes' as its reward, which is not a number")),
-        ("reward.txt", "nan", (0.0, "gave the reward nan, which is not a finite number")),
+        ("reward.txt", "yes", (0.0, "wrote 'yes' as its reward, which is not a decimal number")),
+        *(
+            ("reward.txt", odd, (0.0, f"wrote {odd!r} as its reward, which is not a decimal number"))
+            for odd in ("nan", "inf", "1_0", "1e", "0x1", "1 0", "\u0661", ".")
+        ),
+        ("reward.txt", "1e999", (0.0, "gave the reward inf, which is not a finite number")),
+        ("reward.txt", " +1e-3\n", (0.001, "")),
+        ("reward.json", '{"reward": true}', (0.0, "wrote a reward.json without finite numbers")),
         ("reward.json", '{"a": 1, "b": 0.5}', (0.5, "")),
         ("reward.json", '{"reward": 1, "style": 0}', (1.0, "")),
         ("reward.json", '{"a": "x"}', (0.0, "wrote a reward.json without finite numbers")),
