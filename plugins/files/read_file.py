@@ -161,7 +161,10 @@ def _artifact_result(rows: list[str], args: ReadFileArgs, ctx: api.ToolContext) 
 def _build_page(
     path: str, lines: list[str], args: ReadFileArgs, room: int, notes: Sequence[str] = ()
 ) -> _Page:
-    """Number the requested lines, as many as `room` characters allow, and add notes. Raises `ToolError` past the end."""
+    """Number the requested lines, as many as `room` characters allow, and add notes.
+
+    Raises `ToolError` if the first line is past the end of the file.
+    """
     total = len(lines)
     if args.offset > max(total, 1):
         raise api.ToolError(

@@ -38,7 +38,7 @@ class RunCommand(api.BaseTool):
         return args.command.strip()
 
     def effects(self, args: RunCommandArgs) -> tuple[api.Effect, ...]:
-        """Return the effect of running exactly the arguments or the script of the command."""
+        """Return one effect: the command runs with exactly these arguments, or exactly this script."""
         argv, script = _parse_command(args)
         return (api.RunEffect(argv=argv, script=script, cwd=args.cwd),)
 

@@ -129,7 +129,8 @@ def _split_name(name: str) -> tuple[str, str]:
 
 
 def default_pair(store: SessionStore, name: str) -> tuple[str, str]:
-    """Return the names of a session and its parent; without a parent, of the session and its newest fork.
+    """Return the names of a session and its parent. Without a parent, return the names of the session and its newest
+    fork.
 
     The older session comes first. Raises `UsageError` if the session has neither parent nor fork.
     """

@@ -129,7 +129,7 @@ def why_unpinned(file: Path, path: str, hidden: Sequence[str]) -> str:
 
 
 def summary(shown: MapView) -> str:
-    """Return a line with the numbers of files and tokens in a repository map, and of files left out."""
+    """Return a line with the numbers of files and tokens in a repository map, and the number of files left out."""
     words = f"{format_number(len(shown.files))} of {format_count(shown.total, 'file')}, about {format_tokens(shown.tokens)} tokens"
     skipped = ", ".join(describe_skipped(reason, count) for reason, count in sorted(shown.skipped.items()))
     words += f"; left out: {skipped}" if skipped else ""

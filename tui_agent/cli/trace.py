@@ -45,7 +45,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the summary of one session and, with `--spans`, its tree of turns; with `--parts` only its parts."""
+    """Print the summary of one session.
+
+    With `--spans`, print the tree of turns too. With `--parts`, print only the session's parts.
+    """
     store = load_context(arguments).store
     folder = store.find(arguments.id)
     records = read_records(folder)
@@ -139,7 +142,7 @@ def spans_in_order(trace: TraceView) -> list[Span]:
 
 
 def describe_tokens(span: Span) -> str:
-    """Format the tokens of a model request; for any other span, its total output and its largest input."""
+    """Format the tokens of a model request. For any other span, format its total output and its largest input."""
     tokens_in, tokens_out = format_tokens(span.tokens_in or 0), format_tokens(span.tokens_out or 0)
     if span.estimated:
         return f"about {tokens_in}+{tokens_out} tokens, not counted by the provider"

@@ -88,7 +88,7 @@ def _read_roles(
 ) -> dict[str, Role]:
     """Return a mapping from name to agent for one source, such as the user's folder.
 
-    The first of two files with the same name is used.
+    If two files have the same name, the first file is used.
     """
     roles: dict[str, Role] = {}
     for source, text in files:

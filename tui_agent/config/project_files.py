@@ -58,7 +58,7 @@ class ProjectFiles:
 
     @property
     def fault(self) -> str:
-        """The reason why the first faulty file cannot be trusted; empty if all files can."""
+        """The reason why the first faulty file cannot be trusted; empty if all files can be trusted."""
         return next((f"{file.name} {file.fault}" for file in self.files if file.fault), "")
 
     @cached_property
@@ -81,7 +81,7 @@ class ProjectFiles:
 
 
 def content_key(folder: Path, digests: Mapping[str, str]) -> str:
-    """Return one hash of a folder's path and the hashes of its files."""
+    """Return a single hash over a folder's path and the hashes of its files."""
     parts = [str(folder), *(f"{len(name)}:{name}{digest}" for name, digest in sorted(digests.items()))]
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 

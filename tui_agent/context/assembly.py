@@ -173,7 +173,7 @@ class Assembly:
     def prepare(self, request: RequestInput) -> None:
         """Count the tokens of a request's content in advance, so that `pack` has to count only newer content.
 
-        May be called in a thread while nothing is being packed.
+        Can be called in a thread while nothing is being packed.
         """
         self.tokens.load()
         self._recount_with_tokenizer()

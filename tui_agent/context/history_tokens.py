@@ -58,7 +58,7 @@ class TokenCounts:
         return counted, known
 
     def prepare(self, messages: Sequence[Message]) -> None:
-        """Count messages before the request that contains them is packed. May be called in a thread."""
+        """Count messages before the request that contains them is packed. Can be called in a thread."""
         self._prepared = {id(message): self.count_message(message) for message in messages}
 
     def _count_once(self, message: Message) -> MessageCount:

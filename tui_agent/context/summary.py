@@ -102,9 +102,9 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
 
 
 def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
-    """Return two numbers of characters: of all required content, and of the user's words in this content.
+    """Return the number of characters of the required content, and how many of them are the user's words.
 
-    Both are computed for the shortest form that loses nothing.
+    The characters are counted in the shortest form that loses nothing.
     """
     blocks = required_blocks(facts, text)
     return sum(block.needs for block in blocks), sum(block.needs for block in blocks if block.own)

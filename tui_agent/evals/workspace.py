@@ -101,7 +101,9 @@ def _ignore_build_files(folder: str, names: list[str]) -> list[str]:
 
 
 def _place_in_workspace(place: str, work_dir: str) -> str | None:
-    """Convert a path in the container to one relative to the workspace; return None if it is outside the workspace."""
+    """Convert a path in the container to a path relative to the workspace; return None if it is outside the
+    workspace.
+    """
     path = Path(place)
     return (
         str(path.relative_to(work_dir)) if path.is_relative_to(work_dir) and ".." not in path.parts else None

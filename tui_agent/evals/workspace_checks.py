@@ -174,7 +174,7 @@ class Checker:
 
 
 def _with_fault(results: CheckResults) -> CheckResults:
-    """Return the results; if a check gave no result, they contain the fault of the first such check."""
+    """Return the results. If a check gave no result, add the fault of the first such check."""
     stopped = next((test for test in results.tests if test.exit_code is None), None)
     if stopped is not None and not results.decides_by_reward:
         fault = f"the test command {stopped.failures[0]}"

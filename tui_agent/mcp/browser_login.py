@@ -74,7 +74,7 @@ class BrowserAnswer:
         return self._query.get(name, [None])[0]
 
     def _accept_address(self, address: str) -> bool:
-        """Return True if the address is the answer to the login; then store the address's query."""
+        """Return True if the address is the answer to the login. In this case, also store the address's query."""
         url = urlsplit(address)
         query = parse_qs(url.query)
         if url.path != _PATH or not query.keys() & {"code", "error"}:

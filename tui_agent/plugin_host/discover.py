@@ -92,7 +92,9 @@ def is_plugin_on(plugin: FoundPlugin, disabled: Collection[str], enabled: Collec
 
 
 def discover(places: PluginPlaces) -> list[FoundPlugin]:
-    """Return every plugin in the order of loading. Duplicate names are kept: the loader rejects the later plugin."""
+    """Return every plugin in the order of loading. Duplicate names are kept, because the loader rejects the later
+    plugin.
+    """
     plugins = list(_plugins_in(places.bundled, "bundled"))
     if places.only_bundled:
         return plugins

@@ -124,7 +124,7 @@ class PluginHost:
         return plugin.path is not None and self._marks.is_left_out(plugin.name, files_state(plugin.path))
 
     def try_loading(self, plugin: FoundPlugin) -> None:
-        """Load one plugin and drop the outcome, errors included."""
+        """Load one plugin and ignore the result and any error."""
         run_side_by_side([partial(self._register, plugin)], self._limit)
 
     def load(self) -> LoadedPlugins:

@@ -266,7 +266,7 @@ def limit_text(text: str, max_chars: int) -> str:
 
 
 def describe_long_message(length: int) -> str:
-    """Return sentences that say the limit, and what to do with a text of this many characters instead."""
+    """Return sentences that state the limit, and how to send a text of `length` characters instead."""
     limit = format_number(MAX_MESSAGE_CHARS)
     return (
         f"It has {format_number(length)} characters; a message has at most {limit}. "

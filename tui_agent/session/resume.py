@@ -179,7 +179,7 @@ def _close_open_work(recorder: Recorder, history: Sequence[Record], askable: Blo
 def _turn_duration_ms(started_at: float | None, history: Sequence[Record]) -> float:
     """Return the duration of the interrupted turn in milliseconds.
 
-    The duration ends at the turn's last event; in a fork, at the last event before the fork.
+    The duration ends at the turn's last event. In a fork, it ends at the last event before the fork.
     """
     envelopes = [record for record in history if isinstance(record, Envelope)]
     forks = [index for index, record in enumerate(envelopes) if isinstance(record.payload, SessionForked)]

@@ -30,7 +30,7 @@ class TaskNode(BaseModel):
     children: list["TaskNode"] = Field(default_factory=list)
 
     def nodes(self) -> Iterator["TaskNode"]:
-        """Yield this node and all below it, depth first."""
+        """Yield this node and all nodes below it, depth first."""
         yield self
         for child in self.children:
             yield from child.nodes()

@@ -36,7 +36,7 @@ class SearchText:
 
 
 def extract_texts(piece: bytes, folder: Path) -> Iterator[SearchText]:
-    """Yield the searchable texts in a piece of a session's log that consists of whole lines."""
+    """Yield the searchable texts in a piece of a session's log. The piece must consist of whole lines."""
     blobs = open_blobs(folder)
     for _, line in split_lines(piece):
         start = line.find(_PAYLOAD) + len(_PAYLOAD)

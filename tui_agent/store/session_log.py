@@ -136,7 +136,7 @@ class SessionLog:
     ) -> Envelope:
         """Store one event and return it exactly as readers will see it.
 
-        Raises `StoreFull` if the event could not be stored; the log is then unchanged, and the caller may append the
+        Raises `StoreFull` if the event could not be stored. The log is then unchanged, and the caller can append the
         payload again once there is space. Raises `StoreError` for a payload that no reader would understand, or on a
         closed log.
         """

@@ -73,7 +73,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
     def request_fast_paint(self) -> None:
         """Paint the next changes without waiting for Textual's timer, because a key was pressed.
 
-        Keys that arrive faster than a person types are a paste: only the first of these keys gets its own paint.
+        Keys that arrive faster than a person types are a paste. Only the first key of a paste gets its own paint.
         """
         now = time.monotonic()
         self.fast_until = now + KEY_S if now > self.typed_at + BURST_S else 0.0

@@ -33,7 +33,7 @@ class Ablation:
         return COMPACTION in self._without
 
     def leaves_out(self, kind: str, name: str) -> bool:
-        """Return True if the feature `name` is turned off. The call also tells this object that the feature exists."""
+        """Return True if the feature `name` is turned off. Also record that the feature exists."""
         self._known.add(f"{kind}:{name}")
         return f"{kind}:{name}" in self._without
 

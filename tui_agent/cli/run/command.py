@@ -287,7 +287,7 @@ def warn_unconfined(settings: SessionSettings, sandbox: Sandbox) -> None:
 
 
 def ignore_record(record: Record) -> None:
-    """Print nothing: without --json and --stream, only the answer at the end is printed."""
+    """Print nothing, because without --json and --stream only the answer at the end is printed."""
 
 
 def finish(outcome: Outcome, *, as_json: bool) -> int:

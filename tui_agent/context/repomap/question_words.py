@@ -105,7 +105,7 @@ class Query:
 def _split_title(text: str) -> tuple[tuple[str, ...], str]:
     """Return the scopes of a conventional commit title, and the text without the title's type.
 
-    The type is removed because it is not part of the topic: `feat` would match the word `features`.
+    The type is removed because it is not part of the topic. For example, `feat` would match the word `features`.
     """
     title = _TITLE.match(text)
     if title is None or not text[title.end() :].strip():

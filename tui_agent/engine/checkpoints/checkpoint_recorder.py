@@ -135,7 +135,8 @@ class CheckpointRecorder:
     def load_uncheckpointed(self) -> bool:
         """Load the changes that earlier runs did not checkpoint. Return True if there are any.
 
-        Must be called before any other method: these changes must be checkpointed before anything else changes files.
+        Must be called before any other method, because these changes must be checkpointed before anything else changes
+        files.
         """
         self._missed = uncheckpointed_by_earlier_runs(self._recorder.state)
         self._has_changes = bool(self._recorder.state.commit)
@@ -312,7 +313,8 @@ class CheckpointRecorder:
             await self._commit_others()
 
     def _record_baseline(self) -> None:
-        """Record the baseline, before the first call that can write or else at the end of the turn.
+        """Record the baseline before the first call that can write. Without such a call, record it at the end of the
+        turn.
 
         If it were recorded at once, its position in the log would depend on timing.
         """

@@ -28,7 +28,7 @@ def json_schema(args: type[BaseModel]) -> JsonMap:
     """Return the schema of an arguments model. Its type is always "object"; a recursive reference becomes `{}`.
 
     The result is cached because pydantic takes milliseconds, so callers must not change it. Docstrings of classes are
-    left out: the model reads the descriptions of the tool and of its fields.
+    left out, because the model reads the descriptions of the tool and of its fields.
     """
     raw = args.model_json_schema()
     defs = raw.get("$defs")

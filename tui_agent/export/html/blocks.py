@@ -135,7 +135,10 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], texts: Texts) 
 
 
 def picture_html(kind: str, digest: str, name: str, texts: Texts) -> SafeHtml:
-    """Return an embedded picture as HTML, or only its name if its type is not supported, or it is missing or too large."""
+    """Return an embedded picture as HTML.
+
+    Return only the picture's name if its type is not supported, or if it is missing or too large.
+    """
     data = texts.image(digest)
     if data is None or len(data) > PICTURE_BYTES or not kind or image_type(data) != kind:
         return element("p", name or "a picture", class_="aside")

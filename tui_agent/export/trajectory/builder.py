@@ -207,7 +207,7 @@ class TraceBuilder:
         )
 
     def add_test(self, call: EnvoiCall, call_id: CallId | None, part: int | None = None) -> None:
-        """Add a test run to `part` or to the part of `call_id`; if both are None, to the newest part."""
+        """Add a test run to `part` or to the part of `call_id`. If both are None, add it to the newest part."""
         self.latest_tests.pop(call.path, None)
         self.latest_tests[call.path] = call
         state = self.testing_state()

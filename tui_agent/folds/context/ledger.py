@@ -117,8 +117,8 @@ class LedgerView:
     def difference(self, before: int, after: int) -> dict[SectionName, int]:
         """Return the growth in tokens of each section between two requests. Unchanged sections are left out.
 
-        `before` and `after` are indexes of `requests`. The growth is measured in characters and converted to tokens: two
-        requests can have different token counts even for unchanged text.
+        `before` and `after` are indexes of `requests`. The growth is measured in characters and converted to tokens,
+        because two requests can have different token counts even for unchanged text.
         """
         old, new = self.requests[before], self.requests[after]
         changes = {name: _section_change(old, new, name) for name in (*old.sections, *new.sections)}

@@ -193,7 +193,7 @@ def _message_content(text: LongText, attachments: tuple[ImageContent, ...]) -> t
 def _mention_messages(mentions: tuple[Mention, ...], seq: int) -> list[UserMessage]:
     """Return the contents of mentions as a separate message.
 
-    This message can be shortened; the user's own text must not be.
+    This message can be shortened; the user's own text must not be shortened.
     """
     pieces: list[Content] = []
     for mention in mentions:

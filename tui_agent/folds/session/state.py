@@ -146,7 +146,7 @@ class Draft:
         seconds: float = 0.0,
         cost_usd: float = 0.0,
     ) -> None:
-        """Add these amounts to what the session has used of its budgets."""
+        """Add these amounts to the used part of the session's budgets."""
         used = self.used
         self.used = BudgetUse(
             parts=used.parts + parts,

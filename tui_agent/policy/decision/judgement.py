@@ -50,7 +50,7 @@ class Judgement:
     def sort_key(self) -> tuple[int, bool, bool, bool, str, str]:
         """Return a key that sorts the deciding judgement first: deny before ask before allow.
 
-        Among denials guards come first, then judgements with a risk, then rules.
+        Among denials, guards come first, then judgements with a risk, then rules.
         """
         lifted = self.verdict == "deny" and not self.is_guard
         return (_RANK[self.verdict], lifted, not self.risk, not self.is_rule, self.rule_id, self.reason)

@@ -78,7 +78,7 @@ class Redactor:
         self.learn(secrets or {})
 
     def learn(self, secrets: Mapping[str, str]) -> None:
-        """Redact more secrets from now on, such as a token that was just issued. May be called in any thread."""
+        """Redact more secrets from now on, such as a token that was just issued. Can be called in any thread."""
         spelled = {
             spelling.encode("utf-8", "surrogateescape"): name
             for name, value in secrets.items()

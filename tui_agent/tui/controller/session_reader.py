@@ -50,7 +50,7 @@ class SessionReader:
         return await self.read_text(next((text for text in answers if text_preview(text).strip()), ""))
 
     async def compare(self, file: ChangedFile | PathChange) -> tuple[LineDiff | None, str]:
-        """Return the diff of a file's recorded contents, and a note if the diff has no hunks: see `diff_contents`."""
+        """Return the diff of a file's recorded contents, and a note if the diff has no hunks (see `diff_contents`)."""
         contents: dict[str, bytes] = {}
         for digest in (file.before, file.after):
             if digest is not None and self._context.session is not None:

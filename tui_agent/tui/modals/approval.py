@@ -61,7 +61,10 @@ class Approval(ApprovalRows):
             self.redraw()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the open field (without an open field, of the answers) and the scope of all sheets."""
+        """Return the scope of the open field and the scope of all sheets.
+
+        Without an open field, return the scope of the answers instead of the field's scope.
+        """
         if self.typing:
             return "rule" if self.chosen == "a" else "reason", "sheet"
         return self.scope, "sheet"

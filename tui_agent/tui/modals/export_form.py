@@ -77,7 +77,7 @@ async def export_to_chosen_place(
 ) -> None:
     """Ask where to export, run `tui-agent` with `words` and that place, and show the result followed by `remark`.
 
-    A long session takes a while: every `beat_s` seconds, show how long it has taken.
+    While a long session is exported, show the elapsed time every `beat_s` seconds.
     """
 
     def find_folder() -> Path:

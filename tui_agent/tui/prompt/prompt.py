@@ -284,7 +284,9 @@ class Prompt(Vertical):
         self.app.call_from_thread(self._complete)
 
     def _offer(self, candidates: list[Candidate], *, choose: bool = True) -> None:
-        """Show the menu with these candidates. With `choose` False, none is selected until an arrow key is pressed."""
+        """Show the menu with these candidates. With `choose` False, no candidate is selected until an arrow key is
+        pressed.
+        """
         before = (self.menu.display, self.menu.rows, self.menu.candidate) if self.menu.is_attached else ()
         self.menu.offer(candidates, choose=choose)
         self.menu.display = bool(candidates)

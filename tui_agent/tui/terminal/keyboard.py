@@ -162,7 +162,7 @@ class Keyboard(XTermParser):
     def _parse_keys(self, data: str, *, after_esc: bool) -> Iterator[Message]:
         """Yield keys for characters outside a paste.
 
-        If one read returned exactly `ESC x`, the key is Alt+x. Otherwise, and if x is Tab, the keys are Esc and x.
+        If one read returned exactly `ESC x`, the key is Alt+x. Otherwise, or if x is Tab, the keys are Esc and x.
         """
         if not data:
             return

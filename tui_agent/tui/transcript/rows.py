@@ -113,7 +113,7 @@ def wrap(
 def frame(
     lines: Iterable[Sequence[Run]], ground: Style, first: Sequence[Run], rest: Sequence[Run] | None = None
 ) -> list[Row]:
-    """Convert wrapped lines to rows, with `first` in front of the first row and `rest` in front of the others."""
+    """Convert wrapped lines to rows, with `first` in front of the first row and `rest` in front of the other rows."""
     rest = first if rest is None else rest
     return [
         Row([*(rest if number else first), *line], ground, joined=number > 0)

@@ -152,7 +152,9 @@ class Pen(NamedTuple):
     def hanging_rows(
         self, cells_wide: int, first: Sequence[Part], pieces: Sequence[str], style: Style
     ) -> list[Strip]:
-        """Draw a row for each piece: `first` before the first piece, an indent of the same width before the others."""
+        """Draw a row for each piece: `first` before the first piece, an indent of the same width before the other
+        pieces.
+        """
         indent: Part = (" " * cells(first), self.looks.palette.style("t1", self.ground))
         return [
             self.line(cells_wide, [*([indent] if number else first), (piece, style)])

@@ -118,7 +118,9 @@ async def export_bundle(shadow: CheckpointStore, dest: Path) -> None:
 
 
 async def drop_after(shadow: CheckpointStore, commit: str) -> None:
-    """Make `commit` the newest checkpoint of a copied store. Checkpoints that are not its ancestors are forgotten."""
+    """Make `commit` the newest checkpoint of a copied store. Checkpoints that are not ancestors of `commit` are
+    forgotten.
+    """
     names = await shadow.git("for-each-ref", "--format=%(refname)", KEPT_PREFIX)
     for name in names.decode("utf-8", "replace").split():
         await shadow.git("update-ref", "-d", name)

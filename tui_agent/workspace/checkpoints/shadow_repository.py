@@ -84,7 +84,7 @@ class GitCheckpoints:
 
     @property
     def head(self) -> str:
-        """The commit of the newest checkpoint; empty before the first."""
+        """The commit of the newest checkpoint; empty before the first checkpoint."""
         return self._shadow.head
 
     @asynccontextmanager

@@ -84,7 +84,10 @@ class GrantedEnvironment(EnvironmentWrapper):
         )
 
     async def remove(self, path: str, expected_digest: str) -> None:
-        """Remove an allowed outside file directly, any other file in the inner environment. Refuses links."""
+        """Remove a file. Refuses links.
+
+        An allowed outside file is removed directly. Any other file is removed in the inner environment.
+        """
         real = self._allowed_outside(self._inner.resolve(path))
         if real is None:
             await self._inner.remove(path, expected_digest)

@@ -54,7 +54,7 @@ class Bounds:
     steering: frozenset[str] = frozenset()
 
     def refusal(self) -> str:
-        """Return the reason why commands of this workspace cannot be confined, or an empty string if they can."""
+        """Return the reason why commands of this workspace cannot be confined. Empty if they can be confined."""
         if is_within(os.path.realpath(self.home or "/nowhere"), self.root):
             return "The workspace contains your home folder, with files that run when you log in."
         for name in (*self.read_only, ".git", ".hg"):

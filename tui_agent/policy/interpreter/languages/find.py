@@ -197,7 +197,8 @@ class _Expression:
     def _file_deletions(self, start: Value, names: Names) -> list[FileUse]:
         """Return the uses of files for a deletion below the starting point `start`.
 
-        If `start` lies in the workspace, only the `names` below it are deleted; otherwise everything below `start`.
+        If `start` lies in the workspace, only the `names` below it are deleted. Otherwise everything below `start` is
+        deleted.
         """
         if names is None or prefix_of(start).startswith(("/", "~")) or ".." in start.text:
             return [FileUse(start.text, "delete", start.certainty, True, only=names or ())]
