@@ -35,7 +35,7 @@ TIME_LIMIT_S = 60.0
 
 @dataclass(frozen=True)
 class CallResult:
-    """The result of a tool call: the forms that the model, the user and programs get."""
+    """The result of a tool call, in the forms for the model, the user and programs."""
 
     status: ToolStatus
     """`ok`, `failed`, `denied`, `invalid` or `interrupted`."""

@@ -1,7 +1,7 @@
 """Detection and removal of files that the session store does not need.
 
-Invariant: `find_waste` changes nothing. A file that an event of any session refers to is never removed, nor is a file
-of a session in use.
+Invariant: `find_waste` changes nothing. A file that an event of any session refers to is never removed. A session that
+a process has open keeps all its files.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The lock that makes one process the only writer of a session.
 
-Invariant: the lock is a `flock`, which the kernel releases when the process ends; the file's content only informs
-users.
+Invariant: the lock is a `flock`, which the kernel releases when the process ends. The file's content is only
+information for users.
 """
 
 import contextlib

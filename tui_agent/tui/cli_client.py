@@ -1,6 +1,6 @@
 """Runs `tui-agent` itself as a child process, e.g. to list sessions or models, or to export a session.
 
-Invariant: a call never blocks the event loop or touches the terminal; it returns output as text or JSON lines.
+Invariant: a call never blocks the event loop or touches the terminal. It returns output as text or JSON lines.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Maps each action in the registry to its handler, the function that runs the action.
 
-Invariant: a handler reads views, and submits commands or opens a sheet or screen; rules about sessions are in the
+Invariant: a handler only reads views, submits commands, or opens a sheet or screen. Rules about sessions are in the
 engine. A test checks that the names match the registry.
 """
 

@@ -1,4 +1,4 @@
-"""Commands that only show something: help, todos, tools, plugins, the palette. They work during a turn as well."""
+"""Commands that only show something: help, todos, tools, plugins, the palette. They also work during a turn."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,6 +1,6 @@
 """Commands about the agent's knowledge: skills, memory, notes, and a first AGENTS.md.
 
-Invariant: skills are shown as the session loaded them; notes are shown as they are on disk now.
+Invariant: skills are shown as the session loaded them. Notes are shown as they are on disk now.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
 """The chat area: the transcript widget with its views and messages, or the start page.
 
-Invariant: the start page is shown until the first message; a session has one transcript widget, which is never
-rebuilt.
+Invariant: the start page is shown until the first message. A session has one transcript widget, which is never rebuilt.
 """
 
 import asyncio

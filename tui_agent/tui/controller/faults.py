@@ -1,7 +1,9 @@
-"""Reports errors of the screen itself: each is shown once and written to a file, while the other parts keep running.
+"""Reports errors of the screen itself. Each error is shown once and written to a file, while the other parts keep
+running.
 
 Invariant: only the engine writes the log, so errors of views go to a file next to the sessions (mode 0600, secrets
-redacted); `tui-agent bug` includes the end of the file in its report. The same error in the same view is reported once.
+redacted). The report of `tui-agent bug` includes the end of this file. The same error in the same view is reported
+once.
 """
 
 import os

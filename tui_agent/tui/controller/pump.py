@@ -1,6 +1,6 @@
 """The pump: follows the session, folds new events (applies them to the views), and passes the views to the panes.
 
-Invariant: every record is folded exactly once and in order; at most one frame is shown every `FRAME_S` seconds; folding
+Invariant: every record is folded exactly once and in order. At most one frame is shown every `FRAME_S` seconds. Folding
 never blocks the event loop for longer than `SLICE_S`, so keys are handled while a long history is read. An error in one
 frame does not prevent the next one.
 """

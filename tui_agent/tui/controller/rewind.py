@@ -3,7 +3,7 @@
 The user chooses a message, then the conversation, the files or both. Afterwards the user chooses which of the kept
 files to restore.
 
-Invariant: a file is restored only after the app listed it; the app asks by name about each file that someone else
+Invariant: a file is restored only after the app listed it. The app asks by name about each file that someone else
 changed.
 """
 

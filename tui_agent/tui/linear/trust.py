@@ -1,6 +1,6 @@
 """The question whether to trust the configuration files in a folder, asked line by line.
 
-Invariant: only the answer 2 trusts the files; the end of input trusts nothing.
+Invariant: only the answer 2 trusts the files. If the input ends, nothing is trusted.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

@@ -87,7 +87,10 @@ class Confirm(Sheet[bool]):
 
 
 class QuitQuestion(Confirm):
-    """Asks whether to quit although work is running: Enter stays; the key for quitting, pressed again, quits."""
+    """Asks whether to quit although work is running.
+
+    Enter stays in the app. If the key for quitting is pressed again, the app quits.
+    """
 
     key_methods = {**Confirm.key_methods, "confirm_go": "close"}
 

@@ -122,7 +122,7 @@ class ForkDraft:
 
 
 class ForkForm(Form[ForkRequest | None]):
-    """The form for a fork of a session. `pick_model` opens the list of models, `edit` opens the user's editor."""
+    """The form for a fork of a session. `pick_model` opens the list of models, and `edit` opens the user's editor."""
 
     scope: ClassVar[Scope] = "fork"
     key_methods = {

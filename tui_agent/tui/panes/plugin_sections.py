@@ -53,7 +53,7 @@ def pane_rows(state: PaneState, draw: DrawBlocks, looks: Looks, width: int, grou
 
 @dataclass(frozen=True)
 class PluginSections:
-    """The sections of the sidebar for the panes of `feed`; `metrics` returns the figures of the shown event."""
+    """The sections of the sidebar for the panes of `feed`. `metrics` returns the measured values at the shown event."""
 
     feed: PaneFeed
     draw: DrawBlocks

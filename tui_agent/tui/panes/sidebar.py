@@ -1,7 +1,7 @@
 """The side panes as one widget: todo at the top, then trace and the panes of plugins, context at the bottom.
 
 Invariant: one widget draws all rows of the side panes, so an event of a session never causes a new layout. In the
-context pane, the rounded figures of the sections add up to the figure in the title row.
+context pane, the rounded numbers of the sections add up to the number in the title row.
 """
 
 from typing import TYPE_CHECKING

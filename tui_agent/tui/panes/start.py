@@ -1,6 +1,6 @@
-"""The start page, shown before the first message: how to begin and, without a model, ways to set one up.
+"""The start page, shown before the first message. It shows how to begin and, if there is no model, how to set one up.
 
-Invariant: every row says what it does and shows its key; nothing is sent anywhere while this page is shown.
+Invariant: every row says what it does and shows its key. Nothing is sent anywhere while this page is shown.
 """
 
 from collections.abc import Callable, Sequence

@@ -20,7 +20,7 @@ Mood: TypeAlias = Literal["opening", "ready", "running", "waiting", "failed", "s
 class StatusView(NamedTuple):
     """The content of the status line.
 
-    `word` is the state or a verb, `what` is the object of the verb, `stage` is the current stage or empty.
+    `word` is the state or a verb, and `what` is the object of the verb. `stage` is the current stage, or empty.
     """
 
     mood: Mood = "opening"

@@ -1,6 +1,6 @@
 """The text of the status line for a session's state.
 
-Invariant: all functions are pure; a session that waits for the user is shown as waiting, even if it also runs.
+Invariant: all functions are pure. A session that waits for the user is shown as waiting, even if it also runs.
 """
 
 from typing import TYPE_CHECKING

@@ -3,8 +3,8 @@
 The trace screen uses the same selection and naming of spans. A span is a unit of work with a duration: a turn, an
 iteration, a call of a model or tool, or a subtask.
 
-Invariant: all functions are pure; the newest rows are always visible, only rows that fit are drawn, and failed and
-denied spans are hidden only in spans that the user folded.
+Invariant: all functions are pure. The newest rows are always visible, and only rows that fit are drawn. Failed and
+denied spans are hidden only if the user folded the span above them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """The completion menu: up to 8 rows directly above the prompt, aligned with the prompt's text.
 
-Invariant: the menu shows candidates and tracks the selected one; the prompt decides the effect of a selection.
+Invariant: the menu shows candidates and tracks the selected candidate. The prompt decides the effect of a selection.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """The prompt: bar, editor, policy row, and the completion menu above them.
 
-Invariant: the prompt's height changes only with its text; the menu covers other widgets without moving them.
+Invariant: the prompt's height changes only with its text. The menu covers other widgets without moving them.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The app that shows the history of a simulation (`tui-agent view`): who said and did what, and who saw it.
 
-Invariant: starts no engine and writes nothing; Esc closes the app.
+Invariant: the app starts no engine and writes nothing. Esc closes the app.
 """
 
 from collections.abc import Mapping, Sequence

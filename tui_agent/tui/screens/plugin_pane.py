@@ -1,6 +1,6 @@
 """The page of one plugin's pane: its title, and its rows over the whole screen.
 
-Invariant: shows the newest rows that the plugin has sent, and never waits for the plugin.
+Invariant: the page shows the newest rows that the plugin has sent, and never waits for the plugin.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """The upper part of the comparison screen: header, names of both sessions, figures with bars, and both timelines.
 
-Invariant: drawn from plain data. Every figure has a row, even if it is 0. A bar is proportional to its amount, and
-columns never overlap.
+Invariant: the rows are drawn from plain data. Every figure has a row, even if it is 0. A bar is proportional to its
+amount, and columns never overlap.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,7 @@
 """The screen that compares two branches: figures, timelines that play together, files that differ, and answers.
 
-Invariant: read-only. No model and no tool runs, and nothing is written except an export that the user requests.
+Invariant: the screen is read-only. No model and no tool runs, and nothing is written except an export that the user
+requests.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """The app that only replays a recorded session.
 
-Invariant: the app starts no engine and writes nothing; Esc closes the app.
+Invariant: the app starts no engine and writes nothing. Esc closes the app.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from tui_agent.tui.screens.single_screen import SingleScreenApp
 class ReplayApp(SingleScreenApp, inherit_bindings=False):
     """App that replays a session.
 
-    It starts at the event `to_seq` or, if that is None, at the last event; Space plays at `speed`.
+    It starts at the event `to_seq` or, if `to_seq` is None, at the last event. Space plays at `speed`.
     """
 
     CSS_PATH = "../../styles/app.tcss"

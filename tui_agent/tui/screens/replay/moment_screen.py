@@ -1,7 +1,7 @@
 """The panes of a replay: chat, todo, trace, context and cost as they were at any event, above a timeline.
 
-Invariant: runs no model or tool and writes nothing. A key press applies only a limited number of events, even in a very
-long log.
+Invariant: the screen runs no model or tool and writes nothing. A key press applies only a limited number of events,
+even in a very long log.
 """
 
 import asyncio
@@ -156,7 +156,7 @@ class ReplayChat(WorkerErrorReporter, TranscriptWidget):
 class MomentScreen(PlayheadScreen):
     """The panes of a replay at the event under the playhead, without keys and actions.
 
-    The screen starts at the event `to_seq` or, if that is None, at the last event.
+    The screen starts at the event `to_seq` or, if `to_seq` is None, at the last event.
     """
 
     DEFAULT_CSS = """

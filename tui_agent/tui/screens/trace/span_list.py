@@ -1,6 +1,6 @@
 """The rows of the trace screen: spans in columns, each with a bar that is proportional to the span's duration.
 
-Invariant: a row is drawn only when it becomes visible; the rows have the order of the view; a filter only hides rows.
+Invariant: a row is drawn only when it becomes visible. The rows have the order of the view. A filter only hides rows.
 """
 
 from collections.abc import Callable
