@@ -1,8 +1,8 @@
 """Formatting of durations, times, tokens, costs, shares and sizes in texts.
 
-Invariant: each kind of figure has one format in every text that a person or the model reads (app, command line,
-exports, tool results): tokens are compact (`11.8k`), sizes decimal (`1.9 KB`), shares whole percent (`21 %`), other
-counts in full (`1,234`). JSON, CSV, databases and attributes of HTML elements get the raw numbers.
+Invariant: each kind of number has one format in every text that a person or the model reads (app, command line,
+exports, tool results). Tokens are compact (`11.8k`). Sizes are decimal (`1.9 KB`). Shares are whole percent (`21 %`).
+Other counts are written in full (`1,234`). JSON, CSV, databases and attributes of HTML elements get the raw numbers.
 `tests/architecture/test_figures.py` rejects other formatting.
 """
 

@@ -2,7 +2,7 @@
 
 Each tool declares the exact commands that it runs, so that the policy judges them like any other command.
 
-Invariant: no argument becomes an option of git; a tool runs exactly the commands of its effects.
+Invariant: no argument becomes an option of git. A tool runs exactly the commands of its effects.
 """
 
 from collections.abc import Callable

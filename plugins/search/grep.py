@@ -38,7 +38,7 @@ class GrepArgs(api.FrozenModel):
 
 @dataclass
 class RenderedHits:
-    """The rows of the search result as text, and how many matching lines, files and characters they have."""
+    """The rows of the search result as text, with the numbers of matching lines, files and characters."""
 
     lines: list[str] = field(default_factory=list)
     hits: int = 0

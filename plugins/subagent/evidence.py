@@ -1,6 +1,6 @@
 """Parsing of an investigator's last answer, which should be JSON but can be any text.
 
-Invariant: no answer is lost: an answer that cannot be parsed becomes the summary, with low confidence.
+Invariant: no answer is lost. An answer that cannot be parsed becomes the summary, with low confidence.
 """
 
 import json

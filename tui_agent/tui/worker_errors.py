@@ -1,7 +1,7 @@
 """Error reports for background workers that a screen or a widget started.
 
-Invariant: Textual reports a worker's end only to the screen or widget that started it; without this module the error
-would be lost.
+Invariant: no error of a worker is lost. Textual itself reports a worker's end only to the screen or widget that started
+the worker.
 """
 
 from typing import cast

@@ -1,4 +1,6 @@
-"""Composition of an engine's extensions from plugins, hooks and command files, also after these files change."""
+"""Composition of an engine's extensions from plugins, hooks and command files. It is repeated when these files
+change.
+"""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,6 +1,6 @@
 """Composition of the policy: rules and program tables of the user, a trusted project and plugins.
 
-Invariant: an error in the user's or a trusted project's files prevents the start; a plugin's faulty table is left out.
+Invariant: an error in the user's or a trusted project's files prevents the start. A plugin's faulty table is left out.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Composition of the repository map, which is rendered in threads.
 
-Invariant: nothing is read before the first map is requested; possible secret files are never read.
+Invariant: nothing is read before the first map is requested. Possible secret files are never read.
 """
 
 import time

@@ -1,6 +1,6 @@
 """Rerun of a session's turns with the recorded answers and tool results, and comparison of the events.
 
-Invariant: no model is called, no tool runs, and only a temporary folder is written; the workspace is only read. A turn
+Invariant: no model is called, no tool runs, and only a temporary folder is written. The workspace is only read. A turn
 that cannot be run again, such as an interrupted one, is copied as recorded.
 """
 

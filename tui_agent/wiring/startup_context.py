@@ -1,6 +1,6 @@
 """Configuration, keys, clock and session store, which are needed at every start of the program.
 
-Invariant: this module reads only configuration files; it writes no file, opens no session, and imports nothing slow.
+Invariant: this module reads only configuration files and writes no file. It opens no session and imports nothing slow.
 """
 
 import os

@@ -1,9 +1,9 @@
 """Themes: colour roles read from TOML, validated, converted to Textual themes, and used as styles.
 
-Invariant: a theme has exactly the roles of `ROLES`, or the terminal's own colours; a file with a missing or unknown
+Invariant: a theme has exactly the roles of `ROLES`, or the terminal's own colours. A file with a missing or unknown
 role is refused with a message that names the role. A hard-to-read colour pair is a warning, never a refusal. Only
 `Palette` turns a role into a style. Equal arguments return the same object, so styles can be compared and cached by
-identity; `Palette.key` holds everything that its styles depend on.
+identity. `Palette.key` holds everything that its styles depend on.
 """
 
 import re
@@ -92,8 +92,8 @@ _VARIABLES: Final[tuple[tuple[Role, tuple[str, ...]], ...]] = (
 class ThemeFile(NamedTuple):
     """A validated theme. `colors` maps every role to `#rrggbb`; it is empty if the theme uses the terminal's colours.
 
-    `colors_256` replaces the colours of some roles in a terminal with 256 colours, if the nearest of the 256 would look
-    wrong.
+    `colors_256` replaces the colours of some roles in a terminal with 256 colours. It is needed if the nearest of the
+    256 colours would look wrong.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Automatic folding of transcript entries when a turn ends: successful output is folded, many reads become one row.
+"""Automatic folding of transcript entries when a turn ends. Successful output is folded, and many reads become one row.
 
 Invariant: entries that the user opened or folded, and entries in view, keep their state.
 """

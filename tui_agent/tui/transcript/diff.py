@@ -1,7 +1,6 @@
 """A unified diff as rows: line numbers, a column of signs, code in colours, changed words emphasised.
 
-Invariant: every line of the diff is one logical row; colour is never the only difference, because sign and number show
-the difference too.
+Invariant: every line of the diff is one logical row. Sign and number show every difference that colours show.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Text search in the transcript, and movement from match to match.
 
-Invariant: the whole entry is searched, even if it is folded; at most one match is the current match.
+Invariant: the whole entry is searched, even if it is folded. At most one match is the current match.
 """
 
 import re

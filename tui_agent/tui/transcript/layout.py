@@ -1,6 +1,6 @@
 """Layout of the transcript: one slot for each entry, with an estimated height until the entry is drawn.
 
-Invariant: a slot's height is exact once it was drawn with the current look; only requested slots are drawn; the rows of
+Invariant: a slot's height is exact once it was drawn with the current look. Only requested slots are drawn. The rows of
 slots that were not requested recently are dropped. A slot has the same index as its entry.
 """
 

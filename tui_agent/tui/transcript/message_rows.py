@@ -1,6 +1,6 @@
 """Rows of messages, thinking and questions in the transcript.
 
-Invariant: a message of the user has a background of its own; an answer has no symbol; no text is cut off.
+Invariant: a message of the user has a background of its own. An answer has no symbol. No text is cut off.
 """
 
 from itertools import accumulate

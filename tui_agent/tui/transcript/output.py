@@ -1,7 +1,7 @@
 """Output of programs as rows: colours set by SGR sequences are applied, all other control sequences are removed.
 
-Invariant: a colour is either a role of the theme or a program's own colour with enough contrast; backgrounds, blinking
-and hidden text are dropped; the address of a link is shown after its text. A line that was overwritten (carriage
+Invariant: a colour is either a role of the theme or a program's own colour with enough contrast. Backgrounds, blinking
+and hidden text are dropped. The address of a link is shown after its text. A line that was overwritten (carriage
 return) shows its final content.
 """
 

@@ -1,6 +1,6 @@
 """The look of the transcript: palette, symbols, widths and the columns of the gutter.
 
-Invariant: immutable values only; equal looks draw equal rows, so a look is part of every cache key.
+Invariant: all values are immutable. Equal looks draw equal rows, so a look is part of every cache key.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Tables in the transcript: column widths that fit, cells that wrap within their column, alignment.
 
-Invariant: the text of every cell is shown in full; if a table does not fit, its columns become narrower, never fewer.
+Invariant: the text of every cell is shown in full. If a table does not fit, its columns become narrower, never fewer.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Rows of a tool call in the transcript: the head row (state, verb, target, outcome, time) and the body.
 
-Invariant: the state is in column 2, the verb in 4, the target in 14, and the time at the right edge; a command is
-wrapped, never cut off. A failed or denied call is unfolded and says why; a successful call folds when the next message
-begins.
+Invariant: the state is in column 2, the verb in column 4, the target in column 14, and the time at the right edge. A
+command is wrapped, never cut off. A failed or denied call is unfolded and says why. A successful call folds when the
+next message begins.
 """
 
 import re

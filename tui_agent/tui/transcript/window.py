@@ -1,7 +1,7 @@
 """The newest part of a very long transcript, which is the only part laid out at first.
 
-Invariant: a window begins at the start of a turn, so that it looks like the same part of the whole transcript; it
-ends at the transcript's end.
+Invariant: a window begins at the start of a turn, so that it looks like the same part of the whole transcript. It ends
+at the transcript's end.
 """
 
 from bisect import bisect_right

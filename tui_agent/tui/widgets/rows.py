@@ -1,7 +1,7 @@
 """Rows of cells: parts on the left, parts on the right, padded with the background to the full width.
 
 Invariant: a row has exactly the requested width. If both sides do not fit, the left side is cut and the right side
-stays complete; all text is cleaned by `tui.text`.
+stays complete. All text is cleaned by `tui.text`.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,8 +1,8 @@
 """The base classes of sheets, which cover the middle of the screen: bar, head, scrolling body, foot.
 
 Invariant: a sheet has no more rows than it needs, and fills a screen that is too small for margins. If a premature
-answer could do harm, the sheet ignores keys in its first `grace_period_s` seconds. If the user is typing then, the
-sheet ignores keys for longer, and `typed_ahead` passes the typed text to the prompt.
+answer could do harm, the sheet ignores keys in its first `grace_period_s` seconds. If the user is typing at that time,
+the sheet ignores keys for longer, and `typed_ahead` passes the typed text to the prompt.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Git objects that the checkpoint store borrows from the user's repository, and copying them into the store.
 
-Invariant: a borrowed object is copied before the store stops borrowing; copies are never dropped.
+Invariant: a borrowed object is copied before the store stops borrowing. Copies are never dropped.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Redaction of a checkpoint store's whole history, on its way from `git fast-export` to `git fast-import`.
 
-Invariant: every file's content, every path and every message is redacted; anything else in the stream is unchanged.
+Invariant: every file's content, every path and every message is redacted. Anything else in the stream is unchanged.
 """
 
 from collections.abc import Callable, Iterator

@@ -102,8 +102,8 @@ async def find_touched(shadow: CheckpointStore, base: str, tip: str) -> TouchedP
 class RestoreOperation:
     """One change of a path by a restore. `entry` is the version in the source checkpoint, or None to remove the path.
 
-    `state` is the current file, `bits` are the permission bits to set. `conflict` is the reason to ask the user first;
-    `blocked` is the reason why the change is impossible even if the user agrees.
+    `state` is the current file, and `bits` are the permission bits to set. `conflict` is the reason to ask the user
+    first. `blocked` is the reason why the change is impossible even if the user agrees.
     """
 
     path: str

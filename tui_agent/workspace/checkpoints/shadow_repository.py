@@ -1,6 +1,6 @@
 """Checkpoints of a workspace in the session's own git store; implements `ports.checkpoint`.
 
-Invariant: the user's repository is only read, as files; no program from its configuration ever runs.
+Invariant: the files of the user's repository are only read. No program from the repository's configuration ever runs.
 """
 
 from collections.abc import AsyncIterator, Sequence

@@ -1,7 +1,7 @@
 """The local environment: files and programs on the user's own machine.
 
-Invariant: nothing here blocks the event loop; files are contained in the workspace (see `containment`), and
-programs leave no process behind (see `subprocesses`).
+Invariant: nothing here blocks the event loop. Files are contained in the workspace (see `containment`), and programs
+leave no process behind (see `subprocesses`).
 """
 
 import os

@@ -1,6 +1,6 @@
 """Copies between an environment and this machine, and archives of a workspace. All functions block.
 
-Invariant: links are copied as links; an archive is complete or absent.
+Invariant: links are copied as links. An archive is complete or absent.
 """
 
 import shutil

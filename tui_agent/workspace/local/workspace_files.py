@@ -1,6 +1,6 @@
 """The files of a workspace on this machine, as an environment offers them.
 
-Invariant: nothing here blocks the event loop; files are contained in the workspace (see `containment`).
+Invariant: nothing here blocks the event loop. Files are contained in the workspace (see `containment`).
 """
 
 from collections.abc import AsyncIterator, Iterable

@@ -1,7 +1,7 @@
 """Keeps a workspace and its copy on a remote machine equal, by copying archives of the changed files.
 
-Invariant: only files that changed on one side since the last copy are written on the other; nothing is written
-outside the workspace. If a file changed on both sides, the remote version is kept.
+Invariant: if a file changed on only one side since the last copy, it is written on the other side. If a file changed on
+both sides, the remote version is kept. Nothing is written outside the workspace.
 """
 
 import io
@@ -28,7 +28,7 @@ _REMOVE = "xargs -0 rm -rf --"
 
 
 class Mirror:
-    """The copy of the folder `root` at the same path of a machine, or at `place` if that is given."""
+    """The copy of the folder `root` on a machine. It is at `place` or, if `place` is not given, at the same path."""
 
     def __init__(self, root: str, machine: RemoteMachine, place: str = "") -> None:
         self._root = root

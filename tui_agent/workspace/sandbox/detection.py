@@ -32,7 +32,7 @@ TRY_TIMEOUT_S = 5.0
 class SandboxSupport:
     """The kind of sandbox that this machine supports, or the reason why it supports none.
 
-    `machine` is set if bubblewrap works, `filter` if the processor's system call numbers are known.
+    `machine` is set if bubblewrap works, and `filter` if the processor's system call numbers are known.
     """
 
     kind: str = ""

@@ -1,8 +1,8 @@
 """Placeholders at names that must not be created while a command runs.
 
 A sandbox can protect only existing paths. Therefore an empty folder is created at each missing name, and removed when
-no process runs a command in the workspace any more. The placeholders of a killed process are removed by this file, run
-as a program.
+no process runs a command in the workspace any more. To remove the placeholders of a killed process, this file is run as
+a program.
 
 Invariant: a placeholder is removed only if it is unchanged. This module uses only the standard library.
 """

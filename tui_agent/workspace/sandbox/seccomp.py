@@ -1,6 +1,6 @@
 """System calls denied to sandboxed commands, as a classic BPF program for seccomp.
 
-Invariant: this module is pure. Calls that are not listed are allowed; a call of another architecture (32-bit, x32)
+Invariant: this module is pure. Calls that are not listed are allowed. A call of another architecture (32-bit, x32)
 kills the process.
 """
 
