@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 def query_sessions(store: SessionStore, sql: str) -> QueryResult:
     """Return the rows of a statement over all sessions, with their newest events.
 
-    If another query uses the database, the newest events may be missing. Sessions that another version of tui-agent
+    If another query uses the database, the newest events can be missing. Sessions that another version of tui-agent
     wrote are left out. A warning is printed in both cases.
     """
     database = SessionDatabase(store.root)

@@ -41,7 +41,7 @@ _KEY_ENDS = re.compile(r"-----END|^\s*Private-(?:MAC|Hash):")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add `--explain` and the folder options; the folder's `.env` may contain secrets to redact."""
+    """Add `--explain` and the folder options; the folder's `.env` can contain secrets to redact."""
     GROUPS["folders"](parser)
     parser.add_argument(
         "--explain",

@@ -140,7 +140,7 @@ class Policy(Protocol):
         """Return the files that commands delete by name. They are the input for `PolicyFacts.restorable_files`.
 
         The paths are relative to the workspace. If the commands also move files, nothing is returned, because another
-        file may have the name by then.
+        file can have the name by then.
         """
         ...
 

@@ -153,7 +153,7 @@ class BlobStore:
         return {key: self._resolve_value(item) for key, item in value.items()}
 
     def forget_known(self) -> None:
-        """Clear the cache of existing blobs, because some may have been removed."""
+        """Clear the cache of existing blobs, because some could have been removed."""
         with self._guard:
             self._known.clear()
             self._unsynced = {digest for digest in self._unsynced if (self._folder / digest).exists()}

@@ -135,7 +135,7 @@ def read_records_after(folder: Path, place: LinePosition, size: int) -> Iterator
     """Return the records after a position of the log up to byte `size`.
 
     The streamed pieces of finished answers are left out. Returns None if one of the records moved the session to an
-    earlier event, because events of the cached state may then be undone. Raises `OSError`.
+    earlier event, because events of the cached state can then be undone. Raises `OSError`.
     """
     ended: set[bytes] = set()
     for piece in read_chunk_range(folder, place.offset, size):

@@ -155,7 +155,7 @@ def has_event(folder: Path, seq: int) -> bool:
 def cut_stretches(stretches: Sequence[Stretch], last: int) -> tuple[Stretch, ...]:
     """Cut ranges of event numbers so that they end at `last`.
 
-    In a parent's log, numbers after the fork may belong to other events.
+    In a parent's log, numbers after the fork can belong to other events.
     """
     return tuple(
         Stretch(stretch.first, min(stretch.last, last)) for stretch in stretches if stretch.first <= last

@@ -95,7 +95,7 @@ def iterate_records(
 
     `current_branch_only` yields only records of the current branch. `stretches` yields only records of another branch,
     given as ranges of event numbers. `last` is the last event of the session's own log to read. Records appended during
-    the iteration may be included. Raises `SessionNotFound`.
+    the iteration can be included. Raises `SessionNotFound`.
     """
     size = _log_size(folder)
     if last is not None:
@@ -196,7 +196,7 @@ def _intersect(
 ) -> tuple[Stretch, ...] | None:
     """Return the ranges of event numbers that lie both in `inherited` and in `branch` (None: all events).
 
-    `branch` contains all ranges of `inherited`, and may continue after them.
+    `branch` contains all ranges of `inherited`, and can continue after them.
     """
     if branch is None or inherited is None:
         return tuple(branch) if branch is not None else (None if inherited is None else tuple(inherited))

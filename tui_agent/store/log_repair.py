@@ -126,7 +126,7 @@ def create_log(folder: Path, ops: FileOps) -> OpenedLog:
 def copy_to_new_file(folder: Path, end: int, ops: FileOps) -> int:
     """Copy the first `end` bytes of a log to a new file that replaces it, and return the new file's descriptor.
 
-    Needed after a failed sync, because pages of the old file may be lost even if the next sync reports success.
+    Needed after a failed sync, because pages of the old file can be lost even if the next sync reports success.
     """
     path = folder / EVENTS_FILE
     data = path.read_bytes()[:end]

@@ -66,6 +66,6 @@ class RecordFollower(Generic[SourceT]):
         self.wake()
 
     def wake(self) -> None:
-        """Wake a waiting `next_batch`, because there may be new records."""
+        """Wake a waiting `next_batch`, because there can be new records."""
         if self._wake is not None:
             self._wake.set()

@@ -112,7 +112,7 @@ def _known_stats(state: LogState, row: sqlite3.Row | None) -> SessionStats | Non
 def _is_extended(state: LogState, row: sqlite3.Row) -> bool:
     """Return True if a log only grew since its row was saved.
 
-    The size alone does not show this, because the end of the log may have been written again after a crash. So the
+    The size alone does not show this, because the end of the log could have been written again after a crash. So the
     bytes before the saved offset are compared too.
     """
     known_to: int = row["known_to"]

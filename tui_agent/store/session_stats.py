@@ -154,7 +154,7 @@ def _read_workspace(line: bytes, blobs: BlobStore) -> str:
 def _read_cost(line: bytes, blobs: BlobStore) -> float | None:
     """Return the cost in a line with an answer of a model, or None if the line has no cost.
 
-    The last `"cost_usd"` in the line is used, because an earlier one may be in the model's text.
+    The last `"cost_usd"` in the line is used, because an earlier one can be in the model's text.
     """
     position = line.rfind(b'"cost_usd":')
     match = _COST.match(line, position) if position >= 0 else None

@@ -147,7 +147,7 @@ class SessionStore:
             raise
 
     def fork(self, session_id: str, at_seq: int, new_id: str, changed: ForkChange | None = None) -> SessionId:
-        """Create a session that continues from event `at_seq` of another session, which may be in use.
+        """Create a session that continues from event `at_seq` of another session, which can be in use.
 
         `changed` has the fork's changes to its parent's state. Raises `SessionNotFound`, `StoreFull`, and `StoreError`
         if there is no such event, another version wrote the session, or `new_id` exists.
@@ -249,7 +249,7 @@ class SessionStore:
 
     @property
     def index(self) -> SessionIndex:
-        """Return the index of all sessions; its file may not exist yet."""
+        """Return the index of all sessions; its file need not exist yet."""
         return SessionIndex(self.root)
 
     def log_states(self) -> Sequence[LogState]:
@@ -303,7 +303,7 @@ class SessionStore:
     def find(self, name: str) -> Path:
         """Return the folder for a session's name, a run's id, or the path of a session or its log.
 
-        The path may be anywhere, such as a copied log. Raises the errors of `resolve`.
+        The path can be anywhere, such as a copied log. Raises the errors of `resolve`.
         """
         path = Path(name).expanduser()
         folder = path.parent if path.name == EVENTS_FILE else path

@@ -31,7 +31,7 @@ class Variables:
         return replace(self, harmless=self.harmless | frozenset(names))
 
     def may_change_programs(self, name: str, value: str | None, *, exported: bool) -> bool:
-        """Return True if setting the environment variable `name` may change what programs do.
+        """Return True if setting the environment variable `name` can change what programs do.
 
         `value` is None if it is not certain. `exported` is True if programs see the variable even if it was not in the
         environment before.
@@ -43,7 +43,7 @@ class Variables:
         return not (name == name.lower() or (name in self.own and not exported))
 
     def may_hold_secret(self, name: str) -> bool:
-        """Return True if an environment variable of this name may hold a secret."""
+        """Return True if an environment variable of this name can hold a secret."""
         return name not in self.shown and name not in self.harmless
 
 

@@ -50,7 +50,7 @@ def _rules_against(rules: RuleIndex, readings: Collection[Words]) -> Iterator[Ju
 def _against_text(rules: RuleIndex, text: str) -> Iterator[Judgement]:
     """Yield the judgements of `ask` and `deny` rules that match words anywhere in the text of a command line.
 
-    The command line may print a script and then run it: `echo git push | tee log | sh`.
+    The command line can print a script and then run it: `echo git push | tee log | sh`.
     """
     readings = loose_commands(text).commands
     ends = {words[start:] for words in readings for start in range(min(len(words), _MOST_SUFFIXES))}
@@ -74,7 +74,7 @@ def _against_command(rules: RuleIndex, command: CommandReport, *, refused: bool)
 
 
 def _spellings(words: Words, name: str) -> Iterator[Words]:
-    """Yield the words of a command in each form that a rule may use.
+    """Yield the words of a command in each form that a rule can use.
 
     The forms are: as typed, with the program's bare name, and without options before the subcommand.
     """
@@ -114,9 +114,9 @@ def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
 
 
 def _judge_hidden_commands(rules: RuleIndex, command: CommandReport) -> Iterator[Judgement]:
-    """Yield judgements about other commands that this command may run.
+    """Yield judgements about other commands that this command can run.
 
-    Such commands may be in texts that are passed to the program. A program that is not in the catalog may also compose
+    Such commands can be in texts that are passed to the program. A program that is not in the catalog can also compose
     commands from its words.
     """
     texts = list(_command_texts(command))
@@ -151,7 +151,7 @@ def _command_texts(command: CommandReport) -> Iterator[str]:
 
 
 def may_use_texts(command: CommandReport) -> bool:
-    """Return True if a command may run or send the texts in its arguments.
+    """Return True if a command can run or send the texts in its arguments.
 
     The result is False for a known program that uses no network and runs no code, such as `git commit -m`. It is also
     False for a known program that runs only the project's own code.

@@ -41,10 +41,10 @@ _CHANGES_FILES: Final = frozenset({"git apply", "git archive", "git clone", "git
 
 
 def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineReport]) -> Iterator[InnerCommand]:
-    """Yield commands that `command` may run. If `command` is fully understood, yield nothing.
+    """Yield commands that `command` can run. If `command` is fully understood, yield nothing.
 
-    The words after the program's name may be a command (`foo rm -rf src`), which is yielded with False. A word with
-    blanks may be a script or just prose (`foo 'rm -rf src'`); its commands are yielded with True.
+    The words after the program's name can be a command (`foo rm -rf src`), which is yielded with False. A word with
+    blanks can be a script or just prose (`foo 'rm -rf src'`); its commands are yielded with True.
     """
     if Effect.CONNECTS in command.effects or not is_open(command):
         return
@@ -57,7 +57,7 @@ def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineRepor
 
 
 def written_scripts(line: LineReport) -> Iterator[RunEffect]:
-    """Yield commands of scripts that a command line may write and then run (`echo 'git push' > x.sh; sh x.sh`)."""
+    """Yield commands of scripts that a command line can write and then run (`echo 'git push' > x.sh; sh x.sh`)."""
     if any(runs_written_file(command, line) for command in line.commands):
         loose = loose_commands(line.line)
         yield from (RunEffect(script=text) for text in loose.texts[:MAX_READINGS])
@@ -68,7 +68,7 @@ def written_scripts(line: LineReport) -> Iterator[RunEffect]:
 def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: LineReport) -> str:
     """Return a clause about something that a sandbox does not confine ("it may wait for an editor"); empty if none.
 
-    `inner` are the commands that `command` may run, and `line` is the report of the whole command line.
+    `inner` are the commands that `command` can run, and `line` is the report of the whole command line.
     """
     if command.only_reads:
         return ""
@@ -129,7 +129,7 @@ def _changes_repository(command: CommandReport) -> bool:
 def is_of_git(command: CommandReport) -> bool:
     """Return True if the command is fully understood and runs no program except git.
 
-    Such a command may write to the repository, but not to settings that name programs for git to run.
+    Such a command can write to the repository, but not to settings that name programs for git to run.
     """
     of_git = command.name.startswith("git ") and not command.name.startswith("git config")
     runs_code = Effect.RUNS in command.effects and (command.code or not of_git)
@@ -155,7 +155,7 @@ def _program(command: CommandReport) -> str:
 
 
 def _deleting_word(command: CommandReport, words: Sequence[str], line: LineReport) -> str:
-    """Return a word that may make the command delete something; empty if there is none.
+    """Return a word that can make the command delete something; empty if there is none.
 
     `words` are the known words of the command.
     """
@@ -183,7 +183,7 @@ def _listed_word(words: Sequence[str], key: str) -> str:
 
 
 def runs_written_file(command: CommandReport, line: LineReport) -> bool:
-    """Return True if a command uses a file that the same command line writes. The command may run that file as a
+    """Return True if a command uses a file that the same command line writes. The command can run that file as a
     script.
     """
     used = {use.path for use in command.files if use.action in ("read", "start")}
@@ -191,7 +191,7 @@ def runs_written_file(command: CommandReport, line: LineReport) -> bool:
 
 
 def _word_parts(word: str) -> Sequence[str]:
-    """Return the parts of a word that may name an action: `--mode=delete x` gives `mode` and `delete`.
+    """Return the parts of a word that can name an action: `--mode=delete x` gives `mode` and `delete`.
 
     Leading dashes are dropped, and the word is cut at `=` and `:`. A value is reduced to its first word, and a path to
     its last name.

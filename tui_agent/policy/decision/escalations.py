@@ -58,7 +58,7 @@ def runs_git(command: CommandReport) -> bool:
 def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     """Return a reason to require approval if the command's program is a file of the workspace; otherwise "".
 
-    Such a program may do anything.
+    Such a program can do anything.
     """
     name = program_name(command)
     if command.program.builtin or name not in facts.workspace_programs:
@@ -67,7 +67,7 @@ def is_workspace_program(command: CommandReport, uses: Uses, facts: PolicyFacts)
 
 
 def runs_configured_programs(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to require approval if git may run programs that its configuration names; otherwise ""."""
+    """Return a reason to require approval if git can run programs that its configuration names; otherwise ""."""
     if not (facts.git_is_steered and runs_git(command)):
         return ""
     return "git may run programs or read files that the command does not name"
@@ -118,7 +118,7 @@ def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) 
 
 
 def _is_inside(use: FileUse, command: CommandReport) -> bool:
-    """Return True if a file is inside every folder that git may run in.
+    """Return True if a file is inside every folder that git can run in.
 
     `git diff` shows any file outside such a folder, even a hidden or untracked file.
     """

@@ -121,7 +121,7 @@ class FileJudge:
     def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Judgement | None:
         """Return the strictest judgement of the `ask` and `deny` rules for a file; None if no such rule applies.
 
-        Rules for the file itself come first. Rules that the pattern of a file may match are next, and rules for files
+        Rules for the file itself come first. Rules that the pattern of a file can match are next, and rules for files
         below a folder are last. `whats` are the kinds of rules to apply; by default, the kinds for the action of `use`.
         """
         whats = whats or _RULES[use.action]
@@ -243,7 +243,7 @@ class FileJudge:
         return Judgement("allow", "reads.own", "it uses a temporary file of this session's sandbox")
 
     def _pattern_rule(self, at: Place, whats: Sequence[What]) -> Judgement | None:
-        """Return the judgement of rules against files that a shell pattern may match; None if there are none.
+        """Return the judgement of rules against files that a shell pattern can match; None if there are none.
 
         A rule with a fixed folder gives its own verdict. For a rule such as `**/*.lock`, or a pattern with `**`, the
         verdict is only ask, because such patterns often match by accident.

@@ -13,7 +13,7 @@ from tui_agent.ports.policy import PolicyFacts
 
 
 def follows_link(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
-    """Return a reason to require approval if a command may reach a sensitive file through a link; otherwise "".
+    """Return a reason to require approval if a command can reach a sensitive file through a link; otherwise "".
 
     Sensitive files are secret files and files outside the workspace.
     """
@@ -53,9 +53,9 @@ def _link_reason(link: WorkspaceLink, relative: str, use: FileUse, follows: bool
 
 
 def _ends_at(relative: str, name: str, use: FileUse) -> bool:
-    """Return True if a command's use of a file may include the link `name` itself.
+    """Return True if a command's use of a file can include the link `name` itself.
 
-    `relative` is the path of that use, which may be a folder above the link.
+    `relative` is the path of that use, which can be a folder above the link.
     """
     if use.certainty is Certainty.BOUNDED:
         return matches_path(relative, name, below=use.below)
@@ -63,7 +63,7 @@ def _ends_at(relative: str, name: str, use: FileUse) -> bool:
 
 
 def goes_below(relative: str, folder: str, use: FileUse) -> bool:
-    """Return True if a command's use of the file or pattern `relative` may reach files below a folder."""
+    """Return True if a command's use of the file or pattern `relative` can reach files below a folder."""
     if use.certainty is not Certainty.BOUNDED:
         return (
             relative == ""

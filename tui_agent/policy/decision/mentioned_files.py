@@ -103,7 +103,7 @@ class MentionedFileJudge:
     ) -> Iterator[Judgement]:
         """Judge a file that a guard protects.
 
-        The verdict is ask if the file may hold secrets, and deny if the command certainly writes the file.
+        The verdict is ask if the file can hold secrets, and deny if the command certainly writes the file.
         """
         name = command.name or "it"
         guard = self.files.find_write_guard(at, pattern=pattern)
@@ -178,7 +178,7 @@ class MentionedFileJudge:
             yield from self._judge_guarded(command, place(path, self.facts), certain=_only_carries(command))
 
     def _git_settings(self, command: CommandReport) -> Iterator[Judgement]:
-        """Ask about git settings that may name a program, even if the profile allows all commands."""
+        """Ask about git settings that can name a program, even if the profile allows all commands."""
         texts = [word.known or "?" for word in command.words]
         if self.facts.sandboxed or command.name not in word_list("git_settings") or "config" not in texts:
             return

@@ -41,7 +41,7 @@ class Candidate:
 
 
 def path_candidates(command: CommandReport) -> Iterator[Candidate]:
-    """Yield texts that may be paths in a command's words, variables and code, and in its here-documents."""
+    """Yield texts that can be paths in a command's words, variables and code, and in its here-documents."""
     before = ""
     subcommands = command.name.split()[1:]
     texts = [*command.code]
@@ -79,7 +79,7 @@ def _split_text(text: str) -> list[str]:
 
 
 def _in_code(text: str) -> Iterator[str]:
-    """Yield the names in code that are quoted or look like a path. An unquoted `d.key` may be anything."""
+    """Yield the names in code that are quoted or look like a path. An unquoted `d.key` can be anything."""
     for match in list(_IN_CODE.finditer(text))[:_MAX_PIECES]:
         name = match[0]
         quoted = match.start() > 0 and text[match.start() - 1] in "'\"`"

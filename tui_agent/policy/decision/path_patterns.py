@@ -70,7 +70,7 @@ def means_name(shape: str, names: Sequence[str], folders: Sequence[str]) -> bool
 
 
 def may_choose(shape: str, name: str) -> bool:
-    """Return True if the inclusion pattern `shape` of a command may match a name.
+    """Return True if the inclusion pattern `shape` of a command can match a name.
 
     Letter case is ignored, because some programs ignore it.
     """
@@ -80,7 +80,7 @@ def may_choose(shape: str, name: str) -> bool:
 def leads_through_pattern(path: str) -> bool:
     """Return True if a name of the path, except the last, is a pattern (`*/x`).
 
-    Such a name may match a link to another folder.
+    Such a name can match a link to another folder.
     """
     return not SIGNS.isdisjoint(path.rpartition("/")[0])
 

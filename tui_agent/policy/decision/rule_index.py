@@ -68,7 +68,7 @@ class RuleIndex:
         return [rule for rule in rules if _means_file(rule, names, facts)]
 
     def rules_below(self, at: Place, whats: Sequence[What], facts: PolicyFacts) -> list[Rule]:
-        """Return the `ask` and `deny` rules of these kinds for files that may lie below a folder."""
+        """Return the `ask` and `deny` rules of these kinds for files that can lie below a folder."""
         file = _SOURCE_FILE.search(at.absolute) is not None
         if f"{facts.workspace}/".startswith(f"{at.absolute.rstrip('/')}/"):
             at = Place(at.given, at.absolute, "")
@@ -82,7 +82,7 @@ class RuleIndex:
     def rules_for_pattern(
         self, at: Place, whats: Sequence[What], facts: PolicyFacts, *, below: bool = False
     ) -> list[Rule]:
-        """Return the `ask` and `deny` rules of these kinds for files that a shell pattern may match.
+        """Return the `ask` and `deny` rules of these kinds for files that a shell pattern can match.
 
         With `below`, rules for files below a match of the pattern are included.
         """

@@ -22,7 +22,7 @@ _FILE_OF_REVISION: Final = re.compile(r"[\w./~^@,+-]*:[^:/][^:]*")
 
 
 def reads_unnamed(command: CommandReport) -> bool:
-    """Return True if a command may read or show files that no argument names."""
+    """Return True if a command can read or show files that no argument names."""
     if _shows_repository(command):
         return True
     if not command.name.startswith("git "):
@@ -32,12 +32,12 @@ def reads_unnamed(command: CommandReport) -> bool:
 
 
 def changes_unnamed(command: CommandReport) -> bool:
-    """Return True if a command may change or delete files that no argument names."""
+    """Return True if a command can change or delete files that no argument names."""
     return _uses_unnamed(command, _CHANGING, ("write", "move", "delete"))
 
 
 def is_uncertain(command: CommandReport) -> bool:
-    """Return True if a command may use any file, whatever its report says."""
+    """Return True if a command can use any file, whatever its report says."""
     own = command.name in word_list("own_commands") and any(code.startswith(".") for code in command.code)
     return own or has_open_doubt(command)
 
@@ -54,7 +54,7 @@ def is_runner(command: CommandReport) -> bool:
 
 
 def may_change(command: CommandReport) -> bool:
-    """Return True if a command may change its file arguments, other than by running the project's code."""
+    """Return True if a command can change its file arguments, other than by running the project's code."""
     changes = bool(command.doubts) or not command.effects.isdisjoint(_CHANGING)
     return changes and not is_runner(command)
 

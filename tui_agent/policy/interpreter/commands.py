@@ -139,8 +139,8 @@ class CommandReader:
     ) -> tuple[list[CommandResult], Value | None]:
         """Interpret everything that the command of the draft runs.
 
-        This may be a command in its operands, a bash script, or the commands of `find`, `fd` and `xargs`. The second
-        value returned covers everything that the command may print. It is None if the output does not depend on the
+        This can be a command in its operands, a bash script, or the commands of `find`, `fd` and `xargs`. The second
+        value returned covers everything that the command can print. It is None if the output does not depend on the
         inner commands alone.
         """
         commands: Sequence[Sequence[Value]] = ()
@@ -239,7 +239,7 @@ def _read_unknown(draft: Draft, reason: str, words: Sequence[Value], *, hides: b
 
 
 def _name_parameters(values: Sequence[Value]) -> dict[str, Value]:
-    """Return the variables `$0`, `$1`, … of a script, up to the first value that may become several words."""
+    """Return the variables `$0`, `$1`, … of a script, up to the first value that can become several words."""
     certain = list(takewhile(lambda value: not value.many, values))
     return {str(place): replace(value, splits=False) for place, value in enumerate(certain[:10])}
 

@@ -199,7 +199,7 @@ class Draft:
             self.add_use(replace(use, path=unescape(value.text), certainty=Certainty.KNOWN))
 
     def mention(self, value: Value) -> None:
-        """Note a word of unknown meaning, which may be a path, as a possible use of a file."""
+        """Note a word of unknown meaning, which can be a path, as a possible use of a file."""
         if value.certainty is Certainty.UNKNOWN:
             self._add_unknown(FileUse("", "mention"), suffix=value.suffix)
             return
@@ -207,7 +207,7 @@ class Draft:
             self.add_use(FileUse(path, "mention", value.certainty))
 
     def _add_unknown(self, use: FileUse, doubt: str = "", suffix: str = "") -> None:
-        """Add a use of an unknown file. The end of the file's path may still be certain (`"$X/.env"`)."""
+        """Add a use of an unknown file. The end of the file's path can still be certain (`"$X/.env"`)."""
         self.files.append(FileUse("", use.action, Certainty.UNKNOWN, use.below))
         if doubt:
             self.doubt("value", doubt)
@@ -245,7 +245,7 @@ class Draft:
             self.show_secret(f"${name}")
 
     def show_secret(self, source: str) -> None:
-        """Note that the command shows a variable that may be secret. `source` describes the variable to the user."""
+        """Note that the command shows a variable that can be secret. `source` describes the variable to the user."""
         self.effects.add(Effect.PRINTS_SECRETS)
         shown = "every variable, and one" if source == "*" else f"{source}, which"
         self.doubt("value", f"it shows {shown} may hold a secret")
@@ -331,7 +331,7 @@ class Draft:
 
 
 def _paths_in(text: str) -> Iterator[str]:
-    """Yield the texts in a word that may be paths: the whole word, and the value of an option or assignment."""
+    """Yield the texts in a word that can be paths: the whole word, and the value of an option or assignment."""
     if not text or len(text) > MAX_PATH or "\n" in text:
         return
     if not text.startswith("-"):

@@ -48,7 +48,7 @@ def known_value(text: str, source: str = "") -> Value:
 
 
 def unknown_value(source: str, *, many: bool = False) -> Value:
-    """Return the value of a word that may be any text."""
+    """Return the value of a word that can be any text."""
     return Value(source, Certainty.UNKNOWN, many=many, may_be_option=True)
 
 
@@ -223,7 +223,7 @@ def _join(parts: Sequence[Value], source: str) -> Value:
 
 
 def _join_patterns(parts: Sequence[Value]) -> str | None:
-    """Return a pattern for the concatenated texts of these values; None if one of them may be any text."""
+    """Return a pattern for the concatenated texts of these values; None if one of them can be any text."""
     joined = ""
     behind_nothing = False
     for part in parts:

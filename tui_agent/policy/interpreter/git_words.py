@@ -40,7 +40,7 @@ def _file(path: str, certainty: Certainty = Certainty.BOUNDED, *, from_top: bool
 def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
     """Return the files that a revision names (`HEAD:a`, `:a`).
 
-    With `may_be_path`, the argument may be a path filter instead, so the files that it would select are included.
+    With `may_be_path`, the argument can be a path filter instead, so the files that it would select are included.
     """
     text = value.known
     if text is None:

@@ -86,7 +86,7 @@ class _LineReader:
     ) -> tuple[tuple[CommandReport, ...], Value, Doubt | None]:
         """Interpret a script that a command of the line runs in its own shell.
 
-        Return the reports of its commands, a value for everything that it may print, and a doubt if the bash parser
+        Return the reports of its commands, a value for everything that it can print, and a doubt if the bash parser
         refuses the script.
         """
         script = parse_script(text)

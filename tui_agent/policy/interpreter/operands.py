@@ -70,5 +70,5 @@ def assign_operands(name: str, expected: Sequence[str], operands: Sequence[Value
 
 
 def runs_command(expected: Sequence[str]) -> bool:
-    """Return True if a surplus operand may be the command that the program runs."""
+    """Return True if a surplus operand can be the command that the program runs."""
     return not {"command", "xargs"}.isdisjoint(expected)

@@ -188,7 +188,7 @@ class _Parser:
         self.doubts.append(Doubt("option", reason))
 
     def _doubt_option_like(self, value: Value, *, by_name: bool = False) -> None:
-        """Add a doubt about a word that may be an option.
+        """Add a doubt about a word that can be an option.
 
         With `by_name`, the names of the files in the workspace can settle the doubt if all options of the program are
         harmless.

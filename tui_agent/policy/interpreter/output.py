@@ -31,7 +31,7 @@ _BOUNDS: Final[Mapping[str, Value]] = {
 
 
 def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
-    """Return a value that covers everything that a known program may print.
+    """Return a value that covers everything that a known program can print.
 
     The value follows from the program's catalog entry and the options of the call. `stdin` is a value that covers the
     input, because some programs print lines of the input unchanged.

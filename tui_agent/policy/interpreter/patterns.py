@@ -26,7 +26,7 @@ def unescape(pattern: str) -> str:
 
 
 def as_pattern(value: Value) -> str:
-    """Return a shell pattern that matches every text of a value; empty if the value may be any text."""
+    """Return a shell pattern that matches every text of a value; empty if the value can be any text."""
     return escape(value.text) if value.known is not None else value.text
 
 
@@ -57,7 +57,7 @@ def split_assignment(word: Value) -> tuple[str, Value]:
 def cut_at_newlines(value: Value) -> Value:
     """Return a value for one line of an output.
 
-    `splits` is set in the result, because a line may be just a part of a file name. A file name with a newline makes
+    `splits` is set in the result, because a line can be just a part of a file name. A file name with a newline makes
     two lines.
     """
     torn = not value.content

@@ -18,7 +18,7 @@ _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]*)(?:/.*)?")
 
 
 def may_fail(redirects: Sequence[Redirect]) -> bool:
-    """Return True if a redirection may fail because its file or descriptor is missing.
+    """Return True if a redirection can fail because its file or descriptor is missing.
 
     Then the command does not run.
     """

@@ -23,7 +23,7 @@ UNSET: Final = Value("", Certainty.UNKNOWN, may_be_option=True)
 
 
 def forget(*values: Value) -> Value:
-    """Return a value for any text. The text may contain the environment variables that `values` show."""
+    """Return a value for any text. The text can contain the environment variables that `values` show."""
     return replace(UNSET, shows=tuple(sorted({name for value in values for name in value.shows})))
 
 
@@ -98,7 +98,7 @@ def merge_states(states: Iterable[State]) -> State:
 def tidy_path(path: str) -> str:
     """Remove `.` and empty names from a path.
 
-    `name/..` is kept, because `name` may be a link. The path then leads to the parent of the link's target.
+    `name/..` is kept, because `name` can be a link. The path then leads to the parent of the link's target.
     """
     names = [name for name in path.split("/") if name not in ("", ".")]
     if path.startswith("/"):
@@ -143,7 +143,7 @@ def enter_folder(folder: str | None, path: str, *, by_shell: bool = False) -> st
 
 
 def folder_text(folders: Folders) -> str | None:
-    """Return the text of `$PWD` if the shell may be in these folders; None if that text is not certain."""
+    """Return the text of `$PWD` if the shell can be in these folders; None if that text is not certain."""
     if len(folders) != 1 or folders[0] is None:
         return None
     folder = folders[0]

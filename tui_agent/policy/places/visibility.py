@@ -11,10 +11,10 @@ from tui_agent.policy.places.paths import Guards, Place
 
 
 def may_hold_secrets(path: str) -> bool:
-    """Return True for a file that may hold secrets.
+    """Return True for a file that can hold secrets.
 
-    A path with a trailing slash is a folder: return True if any file in it may hold secrets. `path` is relative to the
-    workspace.
+    For a folder (a path with a trailing slash), return True if any file in it can hold secrets. `path` is relative to
+    the workspace.
     """
     file = f"{path}any" if path.endswith("/") else path
     return _guards().is_secret(Place(file, file, file))

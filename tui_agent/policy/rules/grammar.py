@@ -118,7 +118,7 @@ def fits_path(pattern: str, relative: str | None, absolute: str, *, certain: boo
 
 
 def may_be_below(pattern: str, relative: str | None, absolute: str) -> bool:
-    """Return True if the folder at this path may contain files that a rule's path matches."""
+    """Return True if the folder at this path can contain files that a rule's path matches."""
     target = absolute if pattern.startswith("/") else relative
     if target is None:
         return False

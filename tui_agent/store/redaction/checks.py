@@ -57,7 +57,7 @@ def is_mailgun_key(candidate: Candidate) -> bool:
 def is_option_value(candidate: Candidate) -> bool:
     """Return True for a password or key as an option's value.
 
-    After a letter or digit the option may be just the end of a word (`single-token text`). Then the value needs a
+    After a letter or digit the option can be just the end of a word (`single-token text`). Then the value needs a
     digit.
     """
     return is_chosen(candidate) and (has_digit(candidate.value) or not candidate.preceding_text(1).isalnum())

@@ -50,7 +50,7 @@ class KeywordIndex:
         return any(search.uncounted.search(raw) for search in self._searches)
 
     def candidates(self, raw: bytes) -> list[Rule]:
-        """Return the rules that may match a text, in order."""
+        """Return the rules that can match a text, in order."""
         low = raw.lower()
         numbers = {number for search in self._searches for number in search.rules_of(raw, low)}
         return [self._rules[number] for number in sorted(numbers)]

@@ -19,7 +19,7 @@ from tui_agent.units import format_cost
 
 
 def choose_effort(context: AppContext, argument: str) -> None:
-    """Set how long the model may think; without an argument, let the user choose from a list."""
+    """Set how long the model can think; without an argument, let the user choose from a list."""
     if argument:
         if argument in EFFORTS:
             context.submit(SetEffort(effort=argument))

@@ -38,7 +38,7 @@ _OPENING = {"]": ("[",), ")": ("(", "if"), "}": ("{",)}
 
 
 def find_doubt(script: str) -> str:
-    """Read a whole awk program; return a reason why it may be harmful, or an empty string if it is harmless."""
+    """Read a whole awk program; return a reason why it can be harmful, or an empty string if it is harmless."""
     return _Program(script).find_doubt()
 
 

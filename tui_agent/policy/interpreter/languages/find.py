@@ -111,7 +111,7 @@ class _Expression:
     def _read_expression(self, outer: Names, depth: int = 0) -> Names:
         """Parse tests and actions up to the end, or to the closing bracket if `depth` is not 0.
 
-        find evaluates the expression only for the file names `outer`. Return the names that may make the expression
+        find evaluates the expression only for the file names `outer`. Return the names that can make the expression
         true.
         """
         alternatives: list[Names] = []
@@ -168,7 +168,7 @@ class _Expression:
         return found_names.names_of_pattern(value.known, either_case=word.text == "-iname")
 
     def _read_command(self, option: Option, action: str, names: Names) -> None:
-        """Parse the command of an action up to `;`, or up to `{} +`. A word that may be `;` or `+` raises a doubt."""
+        """Parse the command of an action up to `;`, or up to `{} +`. A word that can be `;` or `+` raises a doubt."""
         words: list[Value] = []
         end = ""
         while not end and (word := self._next_word()) is not None:
@@ -197,8 +197,8 @@ class _Expression:
     def _file_deletions(self, start: Value, names: Names) -> list[FileUse]:
         """Return the uses of files for a deletion below the starting point `start`.
 
-        If `start` lies in the workspace, only the `names` below it are deleted. Otherwise everything below `start` is
-        deleted.
+        If `start` lies in the workspace, return a use for each path below it with one of the `names`. Otherwise return one
+        use of everything below `start`, limited to the `names`.
         """
         if names is None or prefix_of(start).startswith(("/", "~")) or ".." in start.text:
             return [FileUse(start.text, "delete", start.certainty, True, only=names or ())]
@@ -209,7 +209,7 @@ class _Expression:
         return [*found_names.names_below(start, names), *itself]
 
     def _finds_start(self, start: Value, names: Names) -> bool:
-        """Return True if the starting point itself may match. False for `.`, `..` and paths with a trailing slash."""
+        """Return True if the starting point itself can match. False for `.`, `..` and paths with a trailing slash."""
         last = posixpath.basename(start.text)
         if start.known is not None and last in ("", ".", ".."):
             return False

@@ -79,7 +79,7 @@ def bound_output(starts: Sequence[Value], names: Names, *, itself: bool) -> Valu
 def fill_word(word: Value, mark: str, name: Value) -> Value:
     """Replace each `mark` (such as `{}`) in a word by a name.
 
-    A word that is not certain may contain the mark, so it becomes unknown.
+    A word that is not certain can contain the mark, so it becomes unknown.
     """
     if word.known == mark:
         return replace(name, source=word.source)
@@ -106,7 +106,7 @@ def effects_of_repeating(commands: Iterable[Sequence[Value]]) -> frozenset[Effec
 
 
 def may_end_command(word: Value) -> bool:
-    """Return True if a word may be the `;` or `+` that ends a command of find or fd."""
+    """Return True if a word can be the `;` or `+` that ends a command of find or fd."""
     if word.known is not None or word.content in ("number", "hash"):
         return word.many
     return word.many or prefix_of(word)[:1] in ("", ";", "+", "{")

@@ -32,7 +32,7 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 def find_doubt(script: str) -> str:
-    """Read a whole jq filter; return a reason why it may be harmful, or an empty string if it is harmless."""
+    """Read a whole jq filter; return a reason why it can be harmful, or an empty string if it is harmless."""
     return _Filter(script).find_doubt()
 
 

@@ -13,5 +13,5 @@ _FORMAT: Final = re.compile(
 
 
 def find_doubt(script: str) -> str:
-    """Read a format of printf; return a reason why it may be harmful, or an empty string if it is harmless."""
+    """Read a format of printf; return a reason why it can be harmful, or an empty string if it is harmless."""
     return "" if _FORMAT.fullmatch(script) else "printf may set a variable with this format"

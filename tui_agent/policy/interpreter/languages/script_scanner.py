@@ -33,7 +33,7 @@ class ScriptScanner(ABC):
         self._words = _words()[self.language]
 
     def find_doubt(self) -> str:
-        """Read the whole script; return a reason why it may be harmful, or an empty string if it is harmless."""
+        """Read the whole script; return a reason why it can be harmful, or an empty string if it is harmless."""
         if len(self._text) > MAX_CHARACTERS:
             return "the script is too long to be read"
         try:

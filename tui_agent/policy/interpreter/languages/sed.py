@@ -52,7 +52,7 @@ _ADDRESSES = re.compile(rf"(?:{_ADDRESS}(?:,[ \t]*+(?:[+~]\d++[ \t]*+|{_ADDRESS}
 
 
 def find_doubt(script: str) -> str:
-    """Read a sed script (one of possibly several); return a reason why it may be harmful, or "" if it is harmless."""
+    """Read a sed script (one of possibly several); return a reason why it can be harmful, or "" if it is harmless."""
     return _Script(script).find_doubt()
 
 
