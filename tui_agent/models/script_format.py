@@ -70,7 +70,7 @@ class ScriptedFault(_Entry):
 
 
 class ScriptedUsage(_Entry):
-    """Token counts of an answer; omitted ones are estimated."""
+    """Token counts of an answer. Omitted counts are estimated."""
 
     input: int = 0
     output: int = 0
@@ -101,7 +101,7 @@ class Match(_Entry):
 
 
 class Conversation(_Entry):
-    """The answers of a conversation besides the main one, such as the conversation of a delegate or of a summary."""
+    """A conversation other than the main one, with its answers: for example a delegate's conversation or a summary."""
 
     match: Match
     answers: tuple[ScriptedAnswer, ...]

@@ -204,7 +204,7 @@ class Program(Model):
     (`env` alone runs `printenv`).
     `option_style`: `gnu` (clusters of letters, `--long=value`, options anywhere, `--` ends them), `first` (like `gnu`,
     but the first operand ends the options), `single` (like `gnu`, without clusters: `-p -w`), `words` (an option is a
-    whole word with one or two dashes, and the next word is its value), `tar` (the first word may be a bundle of letters
+    whole word with one or two dashes, and the next word is its value), `tar` (the first word can be a bundle of letters
     without a dash; some entries list the allowed letters, as in `ps a`), or `none` (every word is an operand).
     `numeric_option`: `-5` is allowed.
     `subcommands`: the first one or two operands name another entry. That entry is in the folder with this program's
@@ -222,7 +222,7 @@ class Program(Model):
     `certain_outputs`: what certain calls can print. Each table has conditions for a call (`options`, `others`,
     `operands`). Its own `prints` replaces the `prints` of the program for such a call. Not inherited.
     `remember`: the number of words before `*` in an offered rule. If 0, no rule is offered for the program.
-    `downloads`: the program may download code and run it.
+    `downloads`: the program can download code and run it.
     `forbidden`: the reason why no profile runs the program ("it stops the machine").
     `added_suffixes`: suffixes that the program adds to the name of a missing file (`zcat a` reads `a.gz`). Such a
     program might expand patterns itself.

@@ -90,7 +90,7 @@ class ContextPacked(Payload):
 
 
 class ContextWarned(Payload):
-    """The context reached one of the warning limits. With the level `below`, it fell below all limits.
+    """The context reached one of the warning limits. With the level `below`, the context fell below all limits.
 
     `fraction` is the share of the context window that is in use.
     """
@@ -103,7 +103,7 @@ class ContextWarned(Payload):
 class ContextWindowInferred(Payload):
     """A provider refused a request as too long and accepted a shorter one.
 
-    From now on, also in later runs, `window` is used as the context window of the model `profile`, in tokens.
+    In this run and in all later runs, `window` is used as the context window of the model `profile`, in tokens.
     `refused_tokens` is the size of the shortest refused request in tokens. `stated_by_provider` is True if the provider
     stated the window; otherwise the window is inferred.
     """
@@ -119,8 +119,8 @@ class Truncation(FrozenModel):
     """A text that was shortened to fit the context window.
 
     `label` describes the text for people. `raw_chars` and `chars` are its characters before and after. The context
-    contains the beginning and the end of the text, which can be shortened again later, and the id of `artifact`. The
-    artifact stores the full text.
+    contains the beginning and the end of the text, and the id of `artifact`. The artifact stores the full text. The
+    text can be shortened again later.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""Events of background jobs: commands that outlive the call that started them, at most until the session ends."""
+"""Events of background jobs: commands that outlive the call that started them. They end with the session."""
 
 from typing import Literal, TypeAlias
 

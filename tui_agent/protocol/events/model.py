@@ -76,7 +76,7 @@ class ModelResponded(Payload):
 
     `cost_usd` is None if no price is known. Times are in milliseconds since the request. `author` is `agent` for text
     and calls that an agent produced without a model; these have no request and no cost. An answer of an agent's program
-    has no request either.
+    also has no request.
     """
 
     kind: Literal["model.responded"] = "model.responded"
@@ -110,8 +110,8 @@ class ModelRetried(Payload):
 class ModelFailed(Payload):
     """A model request failed and is not retried. `partial` is the text received before the failure, for display only.
 
-    `window` is the model's context window, if a provider that refused the request as too long stated it (0: not
-    stated).
+    `window` is the model's context window (0: unknown). It is set if the provider refused the request as too long and
+    stated the window.
     """
 
     kind: Literal["model.failed"] = "model.failed"

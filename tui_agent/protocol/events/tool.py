@@ -56,8 +56,8 @@ class ToolFinished(Payload):
     `part` is None if the call never ran and the engine only closes it (stopped, lost). `summary` is the outcome in a
     few words for the row on the screen (`61 lines`, `exit 1`, `denied: rule …`). If `content` is only a preview,
     `full_output` is the full output; `artifact` stores it for `read_file` and `grep`. `data` is JSON that the tool
-    defines. `environment` is True if files or processes failed (a full disk, a program that cannot start), and not the
-    tool. `lost` is True if this happened because the machine is gone or its provider does not answer.
+    defines. `environment` is True if files or processes failed (a full disk, a program that cannot start). It is False
+    if the tool itself failed. `lost` is True if the machine is gone or its provider does not answer.
     """
 
     kind: Literal["tool.finished"] = "tool.finished"

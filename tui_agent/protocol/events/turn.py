@@ -28,8 +28,8 @@ class UserMessageReceived(Payload):
     """The session received a message that starts a turn. `source` says where the message came from.
 
     `to_agent` is the named agent that the user delegated the task to; empty for the session's own agent. `mentions` are
-    the files and symbols mentioned in the text, as they were when it was sent. `command` is the slash command that
-    produced the text, as typed. `shell` are commands that the agent runs first.
+    the files and symbols mentioned in the text, as they were when the message was sent. `command` is the slash command
+    that produced the text, as typed. `shell` are commands that the agent runs first.
     """
 
     kind: Literal["user.message"] = "user.message"
