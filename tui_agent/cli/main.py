@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -125,7 +125,8 @@ def run_command_line(words: list[str]) -> int:
         return int(exit_request.code or 0)
     except BaseException as raised:  # noqa: BLE001
         error = innermost_error(raised)
-        report(error, debug=debug)
+        with suppress(KeyboardInterrupt):  # Ctrl+C again, while the redactor for the message is loaded
+            report(error, debug=debug)
         return exit_codes.of_error(error)
 
 

@@ -1,16 +1,18 @@
 """What goes wrong around a command: closed or full output, folders that cannot be used, damage, hidden characters."""
 
+import io
 import json
 import os
 import shlex
 import subprocess
 import sys
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import pytest
 
 from tests.stubs.store import said, store
-from tui_agent.cli.main import main
+from tui_agent.cli.main import main, run_command_line
 from tui_agent.cli.output import plain_json
 from tui_agent.config.paths import find_paths
 from tui_agent.errors import ConfigError
@@ -178,3 +180,12 @@ def test_a_plugin_is_switched_off_and_on_in_the_users_configuration(
         assert main(["plugins", verb, "git", *place]) == 0
         assert state("git") == expected
     assert (folder / "config.toml").read_text() == '# mine\ntheme = "day"\n'
+
+
+def test_ctrl_c_while_an_error_is_printed_ends_the_command_without_a_traceback() -> None:
+    class Interrupted(io.StringIO):
+        def write(self, text: str) -> int:
+            raise KeyboardInterrupt
+
+    with redirect_stderr(Interrupted()):
+        assert run_command_line(["--no-such-option"]) == 2
