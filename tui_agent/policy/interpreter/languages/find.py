@@ -197,8 +197,8 @@ class _Expression:
     def _file_deletions(self, start: Value, names: Names) -> list[FileUse]:
         """Return the uses of files for a deletion below the starting point `start`.
 
-        If `start` lies in the workspace, return a use for each path below it with one of the `names`. Otherwise return one
-        use of everything below `start`, limited to the `names`.
+        If `start` lies in the workspace, return a use for each path below it with one of the `names`. Otherwise return
+        one use of everything below `start`, limited to the `names`.
         """
         if names is None or prefix_of(start).startswith(("/", "~")) or ".." in start.text:
             return [FileUse(start.text, "delete", start.certainty, True, only=names or ())]
