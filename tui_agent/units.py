@@ -66,7 +66,10 @@ def format_day(time: float) -> str:
 
 
 def format_time_of_day(time: float, digits: int | None = None) -> str:
-    """Format a Unix time as `13:45`; as `13:45:00` if `digits` is 0, and with milliseconds if `digits` is 3."""
+    """Format a Unix time as `13:45`.
+
+    If `digits` is 0, the seconds are added (`13:45:00`). If `digits` is 3, the milliseconds are added too.
+    """
     timespec = {None: "minutes", 0: "seconds", 3: "milliseconds"}[digits]
     return datetime.fromtimestamp(time).time().isoformat(timespec)
 

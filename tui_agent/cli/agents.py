@@ -33,7 +33,7 @@ def configure(parser: Parser) -> None:
 
 
 def list_agents(arguments: argparse.Namespace) -> int:
-    """Print all agents, and warn about invalid agent files and about tools and models that do not exist."""
+    """Print all agents. Warn about invalid agent files, and about tools and models that do not exist."""
     base = load_context(arguments)
     host = plugin_host(base)
     loaded = host.load()

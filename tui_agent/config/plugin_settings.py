@@ -21,7 +21,10 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 def load_plugin_settings(config: Config | None, plugin: str, model: type[ModelT]) -> ModelT:
-    """Return the settings of a plugin; without a configuration, the defaults. Raises `ConfigError` if a value is wrong."""
+    """Return the settings of a plugin. Without a configuration, return the defaults.
+
+    Raises `ConfigError` if a value is wrong.
+    """
     table: dict[str, Any] = config.plugins.get(plugin, {}) if config is not None else {}
     unknown = next((key for key in table if key not in model.model_fields), None)
     known = ", ".join(model.model_fields)

@@ -51,7 +51,7 @@ _OPENING_FENCE = re.compile(r"```(?:json|tool_call|tool_code)?[^\S\n]*\n")
 
 
 def tool_name(name: str, offered: Collection[str]) -> str:
-    """Return the offered tool that the name means; the cleaned name if no offered tool fits."""
+    """Return the offered tool that the name means. If no offered tool fits, return the cleaned name."""
     clean = _strip_decoration(name)
     if clean in offered:
         return clean
@@ -141,7 +141,7 @@ def text_call(text: str, offered: Collection[str]) -> tuple[str, JsonMap] | None
 
 
 def _fenced_text(text: str) -> str:
-    """Return the content of the code fence that ends the text; the whole text if it does not end with a fence."""
+    """Return the content of the code fence that ends the text. Without such a fence, return the whole text."""
     opening = _OPENING_FENCE.search(text) if text.endswith(_FENCE) else None
     end = len(text) - len(_FENCE)
     return text[opening.end() : end] if opening and opening.end() <= end else text

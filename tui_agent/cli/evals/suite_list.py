@@ -16,7 +16,7 @@ def add_list_verb(verbs: Verbs) -> None:
 
 
 def list_suites(arguments: argparse.Namespace) -> int:
-    """Print the bundled suites and the runs in `eval-runs`; with `--json` also the cases of each suite."""
+    """Print the bundled suites and the runs in `eval-runs`. With `--json`, also print the cases of each suite."""
     suites, runs = list(bundled_suites()), list_runs(Path.cwd())
     if arguments.json:
         for suite in suites:

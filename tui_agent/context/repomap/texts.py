@@ -28,7 +28,7 @@ class Text:
         self._lines: dict[str, list[int]] = {}
 
     def lines_of(self, word: str) -> list[int]:
-        """Return the numbers of lines with an identifier that has `word` at the start of one of its parts.
+        """Return the numbers of the lines where a part of an identifier starts with `word`.
 
         For example, `name` is found in `fileName` and `named`, but not in `rename`. A word of fewer than four letters
         must be a whole part. Lines count from 1.

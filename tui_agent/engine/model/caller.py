@@ -260,7 +260,7 @@ class ModelCaller:
         return await chain(request)
 
     def _fragments(self, ask: ModelQuery, state: SessionStateView) -> list[Fragment]:
-        """Return the middlewares' fragments of the prompt; for a summary, only the summary's own prompt."""
+        """Return the middlewares' fragments of the prompt. For a summary, return only the summary's own prompt."""
         if self._history_agent != self._agent:
             return [Fragment(id="compact", text=ask.system or "")]
         return [

@@ -89,9 +89,9 @@ def bound_rule(rule: Rule) -> Rule:
 def append_rule(path: Path, text: str, workspace: str = "") -> None:
     """Append a rule to a rule file, which is created if it is missing.
 
-    The rule applies to `workspace`; if that is empty, to every workspace. A rule that already applies there is not
-    added again, and the other text of the file is unchanged. Raises `ConfigError` if the rule or the existing file is
-    invalid.
+    The rule applies to `workspace`. If `workspace` is empty, it applies to every workspace. A rule that already applies
+    there is not added again, and the other text of the file is unchanged. Raises `ConfigError` if the rule or the
+    existing file is invalid.
     """
     new = parse_rule(text)
     if any(old.text == new.text and old.workspace in ("", workspace) for old in load_rules(path)):
@@ -105,7 +105,7 @@ def append_rule(path: Path, text: str, workspace: str = "") -> None:
 
 
 def remove_rule(path: Path, text: str, workspace: str = "") -> None:
-    """Remove a rule from a rule file: the rule for `workspace` or, if that is empty, for every workspace.
+    """Remove a rule from a rule file. If `workspace` is empty, remove the rule that applies to every workspace.
 
     Comments remain. Raises `ConfigError` if there is no such rule, or if its lines cannot be found in the file.
     """
