@@ -3,7 +3,7 @@
     async with open_session(Path("repo"), model="openai/MODEL", policy="accept-edits") as session:
         print(await session.ask("Why does the test fail?"))
 
-Invariant: this module only wraps `ports.session.Session`; `Conversation` implements that protocol too.
+Invariant: this module only wraps `ports.session.Session`. `Conversation` implements that protocol too.
 """
 
 from collections.abc import AsyncIterator, Sequence

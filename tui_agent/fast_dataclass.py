@@ -5,8 +5,8 @@ loads 380 frozen classes when it starts, so this was a third of the start-up tim
 classes share the other methods.
 
 Invariant: a class behaves as if Python's own decorator had made it. `dataclasses.replace`, type checkers and Pydantic
-also treat it that way. Python's decorator still makes two kinds of classes: those without `frozen` and `slots`, and
-those that inherit from a dataclass.
+also treat it that way. Python's decorator still makes two kinds of classes: classes without `frozen` and `slots`, and
+classes that inherit from a dataclass.
 """
 
 import dataclasses

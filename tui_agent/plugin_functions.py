@@ -1,6 +1,6 @@
 """Decorators that turn a single function into a tool, hook, command, pane, oracle or verifier of a plugin.
 
-Invariant: the function itself is unchanged; the model's description of a tool comes only from its signature and
+Invariant: the function itself is unchanged. The model's description of a tool comes only from its signature and
 docstring.
 """
 

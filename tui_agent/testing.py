@@ -3,7 +3,7 @@
 Add `pytest_plugins = ["tui_agent.testing"]` to the plugin's `conftest.py`; then tests can use the fixture
 `plugin_session`.
 
-Invariant: a session does not read or write the user's own files: home, configuration and data are temporary folders.
+Invariant: a session does not read or write the user's own files. Home, configuration and data are temporary folders.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Options that several commands share, and their conversion to `SessionOptions`.
 
 Invariant: no slow module is imported, so that --help is fast. The choices below equal the choices in
-`protocol.settings`; a test compares them.
+`protocol.settings`. A test compares them.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Hooks in Claude Code's settings files: how they are found, and the JSON that their commands read and print.
 
-Invariant: an entry that cannot be used is reported and left out; it never keeps a session from opening. A project's
+Invariant: an entry that cannot be used is reported and left out. It never keeps a session from opening. A project's
 settings need trust.
 """
 

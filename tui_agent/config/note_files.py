@@ -1,7 +1,7 @@
 """Location and listing of the notes that the agent keeps about a project.
 
 Invariant: listing creates nothing. A project is identified by its real path, so a copy of it has its own notes. Only
-regular files directly in the folder or one level below are listed; links are not followed.
+regular files directly in the folder or one level below are listed. Links are not followed.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """Options of one start of tui-agent, from the command line, a test or the app.
 
-Invariant: the options are plain data of standard types; None means that the configuration decides.
+Invariant: the options are plain data of standard types. None means that the configuration decides.
 """
 
 from dataclasses import asdict, field

@@ -1,6 +1,6 @@
 """Locations of the user's and the project's files.
 
-Invariant: computing a path creates nothing and reads no file; the environment's variables are an argument.
+Invariant: computing a path creates nothing and reads no file. The environment's variables are an argument.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Plain-English summary of what a project's file could do once it is trusted.
 
-Invariant: only the given bytes are read; a file that cannot be parsed is described by its location.
+Invariant: only the given bytes are read. A file that cannot be parsed is described by its location.
 """
 
 import json

@@ -1,6 +1,6 @@
 """All settings of a configuration file, typed.
 
-Invariant: unknown keys are refused; every field has a description; no field holds a secret.
+Invariant: unknown keys are refused. Every field has a description. No field holds a secret.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Edits of the user's configuration file.
 
-Invariant: only the changed keys change; comments and order stay. If the result would not be a valid configuration, the
+Invariant: only the changed keys change. Comments and order stay. If the result would not be a valid configuration, the
 file is left unchanged.
 """
 

@@ -1,6 +1,6 @@
 """Selection of the messages that a summary replaces, and of the outputs that are offloaded before that.
 
-Invariant: all functions are pure; the same history gives the same selection. Outputs in the newest messages are never
+Invariant: all functions are pure. The same history gives the same selection. Outputs in the newest messages are never
 offloaded, and the messages after a summary form a valid history.
 """
 

@@ -1,6 +1,6 @@
 """Search for the instruction files of the user, the repository and its subfolders.
 
-Invariant: only regular files of limited size are read. A link must lead to a file in the workspace; above the workspace
+Invariant: only regular files of limited size are read. A link must lead to a file in the workspace. Above the workspace
 no link is followed. References inside the texts are not followed. A note reports everything that is left out.
 """
 

@@ -1,7 +1,7 @@
 """Execution of hooks before and after events, one after another. Each run is recorded.
 
 Invariant: a hook can make the policy's decision stricter. It can allow a call only if the permission profile is the
-only reason to ask. If a hook for a call fails, the user is asked about the call; a failed hook for any other event has
+only reason to ask. If a hook for a call fails, the user is asked about the call. A failed hook for any other event has
 no effect. A call that a hook changed is judged and shown with the changes.
 """
 

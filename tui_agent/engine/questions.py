@@ -1,6 +1,6 @@
 """Questions to the user, recorded with their answers.
 
-Invariant: a question expires when its turn ends; a later answer is refused.
+Invariant: a question expires when its turn ends. A later answer is refused.
 """
 
 from collections.abc import Sequence

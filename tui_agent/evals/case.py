@@ -93,10 +93,10 @@ class Case(_Entry):
     """One task: the agent gets `prompt` in a new copy of the fixture; then the tests and the verifier run.
 
     The fixture is the folder `fixture` (a path relative to the case's file) with `files` added. `test_files` are added
-    only after the agent has ended. `oracle` has the answers of a model that solves the case. `oracle_plugin` or
-    `recording` can replace it: `oracle_plugin` names a plugin's function that solves the case; `recording` is the
-    folder of a frozen session whose answers are replayed. Each of `follow_ups` is sent when the turn before it has
-    ended; an empty text lets the agent continue without a message.
+    only after the agent has ended. `oracle` has the answers of a model that solves the case. Instead of `oracle`,
+    `oracle_plugin` can name a plugin's function that solves the case, or `recording` can name the folder of a frozen
+    session. The recorded answers are then replayed. Each of `follow_ups` is sent when the turn before it has ended; an
+    empty text lets the agent continue without a message.
     """
 
     id: Name = ""

@@ -1,6 +1,6 @@
 """Replay of the user's actions in a frozen session, and comparison of its calls with the recorded calls.
 
-Invariant: the first recorded call that ends differently is reported with its event; the replay continues after it.
+Invariant: the first recorded call that ends differently is reported with its event. The replay continues after it.
 """
 
 import shutil

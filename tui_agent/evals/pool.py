@@ -1,6 +1,6 @@
 """A pool of child processes that run the cells of a plan, and restart cells whose process died.
 
-Invariant: a child stores its own result; finished cells stay finished even if a child or this process is killed.
+Invariant: a child stores its own result. Finished cells stay finished even if a child or this process is killed.
 """
 
 import os

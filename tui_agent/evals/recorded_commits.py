@@ -1,6 +1,6 @@
 """Checks of each checkpoint of a recorded session, offline. They show which change solved which test.
 
-Invariant: the session is only read; checkpoints are checked out into a temporary folder.
+Invariant: the session is only read. Checkpoints are checked out into a temporary folder.
 """
 
 from pathlib import Path

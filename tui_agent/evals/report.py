@@ -2,8 +2,8 @@
 
 The JSON output has the fields of `Report`.
 
-Invariant: all measured values of sessions come from the metrics fold, as stored in `result.json`. A cell in which the
-model's provider failed is counted, but no rate, measured value or comparison includes the cell.
+Invariant: all measured values of sessions come from the metrics fold, as stored in `result.json`. If a cell's model
+provider failed, the cell is counted, but no rate, measured value or comparison includes it.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,10 +1,13 @@
 """Loading of task folders: folders of Harbor and Terminal-Bench, and folders with a prompt and parameters.
 
-A folder with a prompt and parameters gets its prompt from the first of these sources that exists: `task.py` with
-`generate()`, which returns a prompt and parameters; a prompt file with `params.py`, whose variables replace `{name}` in
-the prompt; a prompt file alone. The sources are in the folder or in its subfolder `task`; the prompt file is
-`prompt.md` or `en.md`. The folder can also have `environment` (the fixture) and tests, in `tests` or
-`environment/tests`.
+A folder with a prompt and parameters gets its prompt from the first of these sources that exists:
+
+- `task.py` with `generate()`, which returns a prompt and parameters
+- a prompt file with `params.py`: its variables replace `{name}` in the prompt
+- a prompt file alone
+
+The sources are in the folder or in its subfolder `task`; the prompt file is `prompt.md` or `en.md`. The folder can also
+have `environment` (the fixture) and tests, in `tests` or `environment/tests`.
 
 Invariant: loading a folder runs only its own `task.py` and `params.py`, and reads no file outside it.
 """

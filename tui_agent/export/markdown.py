@@ -1,6 +1,6 @@
 """Export of a session as a Markdown file that is readable in any viewer.
 
-Invariant: output and file content are inside code fences that they cannot close; HTML in the session is shown as text.
+Invariant: output and file content are inside code fences that they cannot close. HTML in the session is shown as text.
 """
 
 import html

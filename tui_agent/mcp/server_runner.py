@@ -1,6 +1,6 @@
 """The supervisor of one MCP server: starts it, lists its tools, and restarts it a few times if it ends.
 
-Invariant: every failure of the server becomes a message that says what happened; no error leaves `run`.
+Invariant: every failure of the server becomes a message that says what happened. No error leaves `run`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """All MCP servers of a session, run at the same time, and the tools and commands that they offer to the engine.
 
-Invariant: `offers` returns one consistent state; whenever the state changes, `on_change` is called.
+Invariant: `offers` returns one consistent state. Whenever the state changes, `on_change` is called.
 """
 
 import math

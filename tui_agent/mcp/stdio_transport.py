@@ -1,7 +1,7 @@
 """The transport to a server that runs as a program: one JSON message on each line of its pipes.
 
 Invariant: no output of a server raises an error here or makes memory grow without limit. A line that is not a message
-is skipped; too many skipped lines, or a line that is too long, end the connection with a reason.
+is skipped. Too many skipped lines, or a line that is too long, end the connection with a reason.
 """
 
 from collections.abc import AsyncIterator

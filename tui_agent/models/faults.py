@@ -1,6 +1,6 @@
 """Conversion of a provider's errors (status, body, headers) to one typed fault, and the wait before the next request.
 
-Invariant: `original` has the provider's own message unchanged; our messages never contain a key. A wait is never
+Invariant: `original` has the provider's own message unchanged. Our messages never contain a key. A wait is never
 shorter than the provider asked for. If the provider asks for more than `MAX_WAIT_S`, the request is not retried.
 """
 

@@ -1,6 +1,6 @@
 """One HTTP exchange with a provider: sends the request, detects stalls, yields chunks.
 
-Invariant: leaving the stream in any way closes the connection. Each failure becomes one `ModelFault`; no httpx
+Invariant: leaving the stream in any way closes the connection. Each failure becomes one `ModelFault`. No httpx
 exception leaves this module.
 """
 

@@ -1,6 +1,6 @@
 """Context windows, output limits and prices from litellm's JSON file, read without importing litellm.
 
-Invariant: the file is read at most once per process, when first needed; a profile's own values take precedence. Prices
+Invariant: the file is read at most once per process, when first needed. A profile's own values take precedence. Prices
 are in USD per million tokens.
 """
 

@@ -1,6 +1,6 @@
 """Parser of server-sent events, optimised for speed.
 
-Invariant: only complete events are returned; an unfinished event at the end of the body is dropped.
+Invariant: only complete events are returned. An unfinished event at the end of the body is dropped.
 """
 
 from collections.abc import Iterator

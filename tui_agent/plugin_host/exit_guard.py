@@ -1,6 +1,6 @@
 """A guard against `os._exit` in other people's Python code, which would end this process without a message.
 
-Invariant: only calls from guarded files are changed; in forked child processes, and for tui-agent's own calls,
+Invariant: only calls from guarded files are changed. In forked child processes, and for tui-agent's own calls,
 `os._exit` works as usual.
 """
 

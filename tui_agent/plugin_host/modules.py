@@ -1,6 +1,6 @@
 """Import of plugins under private names, so that plugins and libraries never collide.
 
-Invariant: every module of a plugin is in `sys.modules` under `tui_agent_plugins.<name>`; `unload_modules` removes all
+Invariant: every module of a plugin is in `sys.modules` under `tui_agent_plugins.<name>`. `unload_modules` removes all
 of them. `sys.path` is never changed.
 """
 

@@ -1,6 +1,6 @@
 """Data classes for the things that plugins register, each with the plugin that registered it (`owner`).
 
-Invariant: what a plugin registers is accepted completely or not at all; a name belongs to one plugin.
+Invariant: what a plugin registers is accepted completely or not at all. A name belongs to one plugin.
 """
 
 import inspect

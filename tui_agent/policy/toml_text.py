@@ -1,6 +1,6 @@
 """The parser for TOML written by users, projects and plugins: rules, and tables of programs.
 
-Invariant: within a second, a text of any size and content is either parsed or refused with a reason.
+Invariant: within a second, a text of any size and content is parsed, or refused with a reason.
 """
 
 import re

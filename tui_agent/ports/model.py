@@ -1,6 +1,6 @@
 """The model protocol: requests, streamed chunks and assembled replies.
 
-Invariant: a client does not raise an exception for a provider's error; it yields one `ModelFault` and ends. A stream
+Invariant: a client does not raise an exception for a provider's error. It yields one `ModelFault` and ends. A stream
 that ends without `FinishChunk` or `ModelFault` was cut off.
 """
 

@@ -1,7 +1,7 @@
 """The Unix socket between app processes and a server's engines. It carries the same messages as an engine process.
 
 Invariant: a client gets the end of the log first and then all later records, without gaps. `Close` ends only the
-client's connection. A client that does not read for `STALL_S` is disconnected; the session and its other clients do not
+client's connection. A client that does not read for `STALL_S` is disconnected. The session and its other clients do not
 wait for it.
 """
 

@@ -1,6 +1,6 @@
 """Encoding and decoding of one event as one line of the log.
 
-Invariant: a line ends in `,"crc":"xxxxxxxx"}` and a newline; the eight hex digits are the CRC-32 of all bytes before
+Invariant: a line ends in `,"crc":"xxxxxxxx"}` and a newline. The eight hex digits are the CRC-32 of all bytes before
 this field. Bytes that do not match their checksum are never decoded as an event.
 """
 

@@ -1,6 +1,6 @@
 """The newest records of a log that is being written, for its followers.
 
-Invariant: the records have no gaps and end with the newest one; they take at most twice the limits below.
+Invariant: the records have no gaps and end with the newest one. They take at most twice the limits below.
 """
 
 from bisect import bisect_right

@@ -1,7 +1,7 @@
 """Tables of the session index, and the code that adds logs to them.
 
-Invariant: a row of `sessions` equals `summarise_session` of the log at the time of the update. Each text is added once;
-an update starts where the previous update stopped.
+Invariant: a row of `sessions` equals `summarise_session` of the log at the time of the update. Each text is added once.
+An update starts where the previous update stopped.
 """
 
 import os

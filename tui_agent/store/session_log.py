@@ -2,7 +2,7 @@
 
 Invariant: an event is written as one whole line by one `write`, or it is not in the log. Readers see exactly the event
 that `append` returned. `seq` has gaps only where a line was damaged later, and in the events that a fork inherits.
-Followers pull records, so that a slow follower does not delay the writer; each receives every record once, in order.
+Followers pull records, so that a slow follower does not delay the writer. Each receives every record once, in order.
 """
 
 import threading

@@ -1,6 +1,6 @@
 """The folder of all sessions: creating, opening, reading, listing and naming them.
 
-Invariant: a session is its folder `sessions/<id>`; nothing else is needed to open or list it.
+Invariant: a session is its folder `sessions/<id>`. Nothing else is needed to open or list it.
 """
 
 import errno

@@ -1,6 +1,6 @@
 """Interfaces of the open session and the app, used by commands, screens and modals.
 
-Invariant: this module contains only protocols. `SessionController` implements `AppContext`; a module that takes a
+Invariant: this module contains only protocols. `SessionController` implements `AppContext`. A module that takes a
 context never imports the controller or the app.
 """
 

@@ -1,6 +1,6 @@
 """Layout of the screen at each terminal size.
 
-Invariant: all functions are pure; only `shape(width, height)` knows the breakpoints.
+Invariant: all functions are pure. Only `shape(width, height)` knows the breakpoints.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """The app's main screen: its widgets, their sizes and styles, and the notices above the prompt.
 
-Invariant: this module knows nothing of sessions. The widgets have their final sizes in the first frame; after that,
+Invariant: this module knows nothing of sessions. The widgets have their final sizes in the first frame. After that,
 only typing and resizing cause a layout.
 """
 

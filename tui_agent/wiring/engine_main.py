@@ -2,7 +2,7 @@
 
 Options and commands arrive on standard input; events are written to the original standard output.
 
-Invariant: the process ends when its parent ends; the end of its input closes the session normally.
+Invariant: the process ends when its parent ends. The end of its input closes the session normally.
 """
 
 import asyncio

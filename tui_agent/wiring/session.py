@@ -1,8 +1,8 @@
 """Composition of a complete session from options and configuration.
 
-Only this package may import every package below `cli`.
+Only this package is allowed to import every package below `cli`.
 
-Invariant: importing this module has no effect; `open_session` closes everything it opens, even after an error.
+Invariant: importing this module has no effect. `open_session` closes everything it opens, even after an error.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Show a recorded session in the app as it was at any of its events; no model and no tool runs.
 
-The session's log is only read, so another process may use the session meanwhile. With --headless, the content of every
+The session's log is only read, so another process can use the session at the same time. With --headless, the content of every
 pane at an event is printed as one JSON object.
 """
 

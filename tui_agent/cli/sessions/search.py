@@ -1,6 +1,6 @@
 """The subcommands `sessions search` and `sessions reindex`.
 
-Invariant: the logs are only read; the index can be rebuilt.
+Invariant: the logs are only read. The index can be rebuilt.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Scores of a file's lines and symbols, computed from the positions of a question's words in the file.
 
-Invariant: all functions are pure; they use at most `texts.MAX_HITS` positions of each word.
+Invariant: all functions are pure. They use at most `texts.MAX_HITS` positions of each word.
 """
 
 from bisect import bisect_left, bisect_right

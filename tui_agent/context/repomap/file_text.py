@@ -1,7 +1,7 @@
 """Reading of files that contain text written by a person.
 
-Invariant: at most `MAX_BYTES` are read, and a link is not followed. Text in another encoding is converted to UTF-8;
-invalid bytes stay, and are replaced when the text is shown.
+Invariant: at most `MAX_BYTES` are read, and a link is not followed. Text in another encoding is converted to UTF-8.
+Invalid bytes stay, and are replaced when the text is shown.
 """
 
 import os

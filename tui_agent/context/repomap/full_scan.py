@@ -1,6 +1,6 @@
 """Search for a question's words without an index: in all files, and in the messages of past commits.
 
-Invariant: nothing is stored; the same files, commits and question give the same scores.
+Invariant: nothing is stored. The same files, commits and question give the same scores.
 """
 
 import re

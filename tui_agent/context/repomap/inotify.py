@@ -1,6 +1,6 @@
 """Watching of folders with inotify (Linux), so that files need not be checked one by one.
 
-Invariant: the watch can report too much, but it never hides that an event was lost: a queue overflow, a moved folder or
+Invariant: the watch can report too much, but it never hides that an event was lost. A queue overflow, a moved folder or
 a reached limit ends the watch. The kernel does not report writes through a memory map or another hard link, or by
 another computer on a network file system. Therefore the files must still be checked from time to time.
 

@@ -1,7 +1,7 @@
 """Languages of files, with their parsers, queries and patterns. The built-in languages are in `languages.toml`.
 
 Invariant: the table is read when the first file is examined. A grammar is loaded when the first file of its language is
-parsed; if the grammar is not installed, regular expressions replace it. A process keeps one parser and one compiled
+parsed. If the grammar is not installed, regular expressions replace it. A process keeps one parser and one compiled
 query per language.
 """
 

@@ -1,7 +1,7 @@
 """The open index of one repository map. The index is read again after another process wrote to it.
 
-Invariant: a damaged index raises no error: it is deleted, and a new one is built. Cached content always belongs to the
-file that is open now. Not thread-safe.
+Invariant: a damaged index raises no error. It is deleted, and a new index is built. Cached content always belongs to
+the file that is open now. Not thread-safe.
 """
 
 import sqlite3

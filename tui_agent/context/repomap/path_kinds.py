@@ -1,6 +1,6 @@
 """Kinds of files, determined by the path alone: tests, documents, vendored code, entry points.
 
-Invariant: all functions are pure; letter case does not matter.
+Invariant: all functions are pure. Letter case does not matter.
 """
 
 import re

@@ -2,8 +2,8 @@
 
 The score of a file counts the words of the whole file, its best window, word pairs on one line, and past commits.
 
-Invariant: the result does not depend on the order of indexing: files with equal scores are sorted by path. The weights
-were chosen with benchmarks/localization.py.
+Invariant: the result does not depend on the order of indexing, because files with equal scores are sorted by path. The
+weights were chosen with benchmarks/localization.py.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,6 +1,6 @@
 """A repository map as text for a model: the best files with their best symbols, then paths, then folders.
 
-Invariant: all functions are pure; the same input gives the same bytes. Files are in order of rank, and the text never
+Invariant: all functions are pure. The same input gives the same bytes. Files are in order of rank, and the text never
 exceeds its maximum length.
 """
 

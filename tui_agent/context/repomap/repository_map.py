@@ -1,7 +1,7 @@
 """Map of one repository: lists the files, keeps the index up to date, ranks files for a question, renders the text.
 
-Invariant: no content of a file or of the cache makes a call fail; the index can be deleted at any time. Calls block, so
-they belong in a thread; calls on one object wait for each other.
+Invariant: no content of a file or of the cache makes a call fail. The index can be deleted at any time. Calls block, so
+they belong in a thread. Calls on one object wait for each other.
 """
 
 import hashlib

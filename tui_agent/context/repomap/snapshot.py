@@ -1,6 +1,6 @@
 """The content of the index at one moment, with cached lookups.
 
-Invariant: a snapshot shows one state of the index; another state needs a new snapshot. The caches are limited.
+Invariant: a snapshot shows one state of the index. Another state needs a new snapshot. The caches are limited.
 """
 
 from array import array

@@ -1,6 +1,6 @@
 """Search for definitions by a partly typed name, for completion.
 
-Invariant: the search only reads the index; it does not list or parse files. For each form of the name, at most
+Invariant: the search only reads the index. It does not list or parse files. For each form of the name, at most
 `MAX_FILES` files are looked up in the index.
 """
 

@@ -1,6 +1,6 @@
 """Values that a repository map returns.
 
-Invariant: the values do not depend on how they were computed; a view holds no open file, connection or parser.
+Invariant: the values do not depend on how they were computed. A view holds no open file, connection or parser.
 """
 
 from typing import NamedTuple

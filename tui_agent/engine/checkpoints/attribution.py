@@ -1,7 +1,7 @@
 """Attribution of changes that no checkpoint contains yet, after a failed checkpoint or an interrupted run.
 
-Invariant: a change recorded for a call belongs to the session while the file still matches the record. If the user
-possibly changed the file too, the change is contested: the user is asked before the file is restored.
+Invariant: a change recorded for a call belongs to the session while the file still matches the record. The change is
+contested if the user possibly changed the file too. In this case the user is asked before the file is restored.
 """
 
 import hashlib
@@ -27,8 +27,8 @@ A file change in this period is attributed to the call that was running.
 class UncheckpointedChanges:
     """The paths that calls changed since the newest checkpoint.
 
-    If `any_path` is True, calls possibly changed other paths than `paths` too. Changes after the time `until` (seconds
-    since the epoch) are possibly the user's.
+    If `any_path` is True, calls possibly also changed paths that are not in `paths`. Changes after the time `until`
+    (seconds since the epoch) are possibly the user's.
     """
 
     any_path: bool = False

@@ -1,6 +1,6 @@
 """Hunks that the user reverted, and the effect of an undo or revert on them.
 
-Invariant: a reverted hunk counts as a change by the user, except if the file change that contains it is undone too.
+Invariant: a reverted hunk counts as a change by the user, unless the file change with the hunk is also undone.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """Merging of streamed text into larger pieces (every 50 ms or 2 KB) before they are recorded.
 
-Invariant: the text of each key is emitted completely and in order; texts of different keys never mix. No secret is
+Invariant: the text of each key is emitted completely and in order. Texts of different keys never mix. No secret is
 split into two pieces that both look harmless, because redaction would miss it. A piece therefore ends after a whole
 word. It never ends inside a private key or a command that can contain a password. After a line with a secret's name
 (`password`, `- name: DB_TOKEN`), a piece ends only after two more lines or after plain prose. The buffer holds at most

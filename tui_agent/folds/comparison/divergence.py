@@ -1,7 +1,7 @@
 """Comparison of two recordings of the same turns, event by event.
 
 Invariant: all functions are pure. Ids, times, digests and machine-dependent values are ignored, because they differ
-from run to run. Checkpoints and streamed pieces (deltas, progress) are ignored too; the complete events are compared.
+from run to run. Checkpoints and streamed pieces (deltas, progress) are ignored too. The complete events are compared.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,6 @@
 """The search for the line of a TOML text that contains a fault.
 
-Invariant: the search never raises; if it finds no line, the result is 0.
+Invariant: the search never raises. If it finds no line, the result is 0.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The classes of tool calls ("network", "destructive" …). Approvals, events and the trace group commands by class.
 
-Invariant: this module is pure; a class depends only on effects, doubts and facts about the workspace.
+Invariant: this module is pure. A class depends only on effects, doubts and facts about the workspace.
 """
 
 from collections.abc import Iterable, Sequence

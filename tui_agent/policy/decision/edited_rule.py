@@ -1,6 +1,6 @@
 """The check of a rule that the user edited in an approval.
 
-Invariant: this module is pure; an accepted rule is valid in `policy.toml`, allows something, and allows the call in
+Invariant: this module is pure. An accepted rule is valid in `policy.toml`, allows something, and allows the call in
 question.
 """
 

@@ -1,6 +1,6 @@
 """The explanation of a decision: rows for an approval, and lines for `policy check --explain`.
 
-Invariant: the explanation shows exactly what was judged; every command of a line is in a row, in text order. If there
+Invariant: the explanation shows exactly what was judged. Every command of a line is in a row, in text order. If there
 are too many rows, the rows of risky commands are kept, and the other rows are only counted.
 """
 

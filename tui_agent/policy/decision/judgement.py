@@ -1,6 +1,6 @@
 """The judgement (one verdict about a tool call), and the choice of the judgement that decides.
 
-Invariant: the order of judgements does not matter: deny wins over ask, and ask over allow. Without any judgement, the
+Invariant: the order of judgements does not matter. Deny wins over ask, and ask over allow. Without any judgement, the
 verdict is ask.
 """
 

@@ -1,7 +1,7 @@
 """The escalation of commands that reach a file through a symbolic link without naming that file.
 
 A pattern can match a link, or a program can follow links. If a path is named in full, `file_judge` judges its real
-file. Invariant: this module is pure; a folder that was not searched is assumed to contain links.
+file. Invariant: this module is pure. A folder that was not searched is assumed to contain links.
 """
 
 from tui_agent.policy.decision.line_uses import Uses

@@ -1,7 +1,7 @@
 """The comparison of shell patterns with existing file names, and with the paths of rules.
 
-Invariant: this module is pure; a comparison takes time proportional to the pattern and the path, however many `**` the
-pattern has.
+Invariant: this module is pure. A comparison takes time proportional to the pattern and the path, even if the pattern
+has many `**`.
 """
 
 import re

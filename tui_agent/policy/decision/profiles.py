@@ -1,7 +1,7 @@
 """The permission profiles, with their verdicts on effects that no guard or rule decides.
 
-Invariant: profiles are a table; no code checks the name of a profile. The user is asked about everything that the
-table does not decide.
+Invariant: profiles are a table. No code checks the name of a profile. The user is asked about everything that the table
+does not decide.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """The rule file `policy.toml`: saved rules, each with examples that are checked when the file is loaded.
 
-Invariant: a file with one wrong rule or example is refused as a whole; the error names the wrong rule. Only the trusted
-text of a project's file is used; the file itself is not read. `append_rule` is called only when the user answers
+Invariant: a file with one wrong rule or example is refused as a whole. The error names the wrong rule. Only the trusted
+text of a project's file is used. The file itself is not read. `append_rule` is called only when the user answers
 "always".
 
     [[rule]]

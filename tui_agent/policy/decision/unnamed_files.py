@@ -2,7 +2,7 @@
 
 If rules restrict files, such commands need approval.
 
-Invariant: this module is pure; each predicate returns True if a command can use files outside its report.
+Invariant: this module is pure. Each predicate returns True if a command can use files outside its report.
 """
 
 import re

@@ -1,7 +1,8 @@
 """The arguments of git that name files.
 
 These are revisions, files in a commit or the index (`HEAD:a`), and path filters (pathspecs).
-Invariant: this module is pure; every file that git would show or change is included, however it is named.
+
+Invariant: this module is pure. Every file that git would show or change is included, in whatever way it is named.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The reader of a whole command line: reports every command in it.
 
-Invariant: a line that the bash parser refuses proves nothing; its reports cover every possible reading.
+Invariant: a line that the bash parser refuses proves nothing. Its reports cover every possible reading.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Shell patterns as texts: their literal prefix, and escaping.
 
-Invariant: this module is pure; a pattern matches every text that its value can have.
+Invariant: this module is pure. A pattern matches every text that its value can have.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The state of the shell between two commands: variables set in the line, and possible folders of the shell.
 
-Invariant: a state is immutable; merging two states keeps the possible values and folders of both.
+Invariant: a state is immutable. Merging two states keeps the possible values and folders of both.
 """
 
 import posixpath

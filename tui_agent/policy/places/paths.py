@@ -1,6 +1,6 @@
 """The place of a path (in the workspace or outside), and the guards for the file at that path.
 
-Invariant: the disk is not accessed; the code that fills `PolicyFacts.resolved` follows links. Both the real path and
+Invariant: the disk is not accessed. The code that fills `PolicyFacts.resolved` follows links. Both the real path and
 the given path are checked. A guard applies if one of them is secret or protected, even if the file does not exist. A
 guard applies to every spelling that some file system considers the same name.
 """

@@ -1,6 +1,6 @@
 """The overlap of shell patterns with the paths of rules: whether both can match the same name.
 
-Invariant: this module is pure; it never misses a name that both match. Letter case, the encoding of accents, and the
+Invariant: this module is pure. It never misses a name that both match. Letter case, the encoding of accents, and the
 content of negated or named classes are ignored. A pattern that is too long to compare can match anything.
 """
 

@@ -13,7 +13,7 @@
 In PATH, `*` and `?` match within one name, and `**` matches any number of folders. In WORDS, `*` and `?` match within
 one word. An `allow` rule applies only to words and file names that are exactly known. An `ask` or `deny` rule applies
 if it might match, in any letter case.
-Invariant: parsing a rule's `text` returns an equal rule; matching never raises.
+Invariant: parsing a rule's `text` returns an equal rule. Matching never raises.
 """
 
 import posixpath

@@ -1,6 +1,6 @@
 """The check of a redaction rule's examples: returns the first that fails, with the reason.
 
-Invariant: an example is processed like a real text: keywords first, then the pattern and the checks.
+Invariant: an example is processed like a real text, first by the keywords, then by the pattern and the checks.
 """
 
 import random

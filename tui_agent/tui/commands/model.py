@@ -1,6 +1,6 @@
 """Commands that set the model, or a provider and its key.
 
-Invariant: a list opens immediately with the entries that the app knows; other entries are added later. A typed key
+Invariant: a list opens immediately with the entries that the app knows. Other entries are added later. A typed key
 stays in memory, unless the user asked to store it.
 """
 

@@ -1,6 +1,6 @@
 """Shows the agent's questions: opens the oldest unanswered question, and closes a question that was answered elsewhere.
 
-Invariant: at most one question is open. A question that was closed unanswered stays in the status line; Enter on an
+Invariant: at most one question is open. A question that was closed unanswered stays in the status line. Enter on an
 empty prompt or a click reopens it.
 """
 

@@ -1,6 +1,6 @@
 """Controller of the open session: holds its views, and submits commands to the engine.
 
-Invariant: `app` imports this module once, after the first paint. The controller passes views on; the panes decide how
+Invariant: `app` imports this module once, after the first paint. The controller passes views on. The panes decide how
 the views look.
 """
 

@@ -1,7 +1,7 @@
 """The sheet that asks the user to approve a tool call: a preview, the effects, and four answers in a fixed order.
 
 Invariant: on a screen of any size, the user can read the whole request. The call can be allowed only after everything
-relevant was visible; while rows are hidden, the answer yes shows these rows instead. Keys are ignored for the first 300
+relevant was visible. While rows are hidden, the answer yes shows these rows instead. Keys are ignored for the first 300
 ms, and text typed into a field never counts as an answer.
 """
 

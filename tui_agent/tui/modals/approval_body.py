@@ -1,6 +1,6 @@
 """The content of the approval sheet as rows: the preview, the effects, the risk, the policies.
 
-Invariant: the preview is never shortened; effects have a fixed order.
+Invariant: the preview is never shortened. Effects have a fixed order.
 """
 
 import posixpath

@@ -1,6 +1,6 @@
 """The state of the approval sheet: the selected answer, what each answer allows, and which rows were visible so far.
 
-Invariant: nothing can be allowed before everything relevant was visible; an answer that is not available has a reason.
+Invariant: nothing can be allowed before everything relevant was visible. An answer that is not available has a reason.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """Rows of diffs, of JSON, and of the blocks in a preview.
 
-Invariant: nothing is left out, shortened or invisible; long lines wrap, and continuation rows are indented.
+Invariant: nothing is left out, shortened or invisible. Long lines wrap, and continuation rows are indented.
 """
 
 import json

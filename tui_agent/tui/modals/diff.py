@@ -1,6 +1,6 @@
 """A sheet with the diffs of changed files. The user can revert a single change (a hunk of a diff).
 
-Invariant: the counts are computed from the shown diffs; nothing is reverted without a question that names the lines.
+Invariant: the counts are computed from the shown diffs. Nothing is reverted without a question that names the lines.
 """
 
 from bisect import bisect_right

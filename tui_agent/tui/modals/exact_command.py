@@ -1,9 +1,9 @@
 """A command exactly as it runs: every character can be read from the rows.
 
 Invariant: nothing is left out, shortened or invisible. Invisible characters are drawn as signs, for example `<U+202E>`,
-`<tab>`, `<40 blanks>` or `<300 line breaks>`. A `<` that looks like the start of a sign is drawn as a sign as well.
-Only the last row of a line can end with a blank. If there are several lines, each line has a number. So wrapped rows
-and new lines can be told apart.
+`<tab>`, `<40 blanks>` or `<300 line breaks>`. A `<` that looks like the start of a sign is also drawn as a sign. Only
+the last row of a line can end with a blank. If there are several lines, each line has a number. So wrapped rows and new
+lines can be told apart.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The form for a fork of a session: the folder to work in (workplace) and, for a what-if, the one change.
 
-Invariant: the form creates nothing; its result is a `ForkRequest`. An impossible option is shown with the reason and
+Invariant: the form creates nothing. Its result is a `ForkRequest`. An impossible option is shown with the reason and
 cannot be chosen.
 """
 

@@ -1,6 +1,6 @@
-"""A sheet that shows the name of a pressed key and what the terminal sends for it, and can bind the key to an action.
+"""A sheet that shows a pressed key and what the terminal sends for it. It can also bind the key to an action.
 
-Invariant: every key except Esc is shown, even a key of the app; Enter saves only after another key was pressed.
+Invariant: every key except Esc is shown, even a key of the app. Enter saves only after another key was pressed.
 """
 
 from collections.abc import Callable, Sequence

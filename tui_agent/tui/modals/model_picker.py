@@ -1,6 +1,6 @@
 """The list of models: models in config.toml, models of providers and of servers on this machine, and demos.
 
-Invariant: the list opens immediately with the models that the app knows; the output of `tui-agent models` is added
+Invariant: the list opens immediately with the models that the app knows. The output of `tui-agent models` is added
 later.
 """
 

@@ -1,6 +1,6 @@
 """A list from which the user chooses one item: type to filter, arrows or a click to select, Enter to choose.
 
-Invariant: the list only shows items; its result is the value of the chosen item, or None after Esc. After Esc, the
+Invariant: the list only shows items. Its result is the value of the chosen item, or None after Esc. After Esc, the
 caller undoes any preview.
 """
 

@@ -1,7 +1,7 @@
 """The sheet of `/policy`: what each policy allows, the sandbox, and the rules in force.
 
-Invariant: the sheet changes nothing itself; it calls `switch`, `revoke` and `remove`. Rules from files are loaded after
-the sheet opens; rules from a project's file cannot be removed.
+Invariant: the sheet changes nothing itself. It calls `switch`, `revoke` and `remove`. Rules from files are loaded after
+the sheet opens. Rules from a project's file cannot be removed.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """The form to set up a model: its name, its address, its API key, and whether to save the key.
 
-Invariant: the key is shown as dots and leaves the form only as `Provider.key`; nothing is stored here.
+Invariant: the key is shown as dots and leaves the form only as `Provider.key`. Nothing is stored here.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set

@@ -1,6 +1,6 @@
 """A question of the agent: for free text, for one of several answers, or for the approval of a plan.
 
-Invariant: Esc closes the question without an answer; typed text is kept.
+Invariant: Esc closes the question without an answer. Typed text is kept.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """The header: folder, git branch, title, model, policy, cost and context of the session.
 
-Invariant: policy, cost and context are shown at every width; the header does not depend on the chat area.
+Invariant: policy, cost and context are shown at every width. The header does not depend on the chat area.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """The context meter as cells: a bar with ticks, a colour and words that show how full the model's context is.
 
-Invariant: all functions are pure; the same fraction has the same colour and the same words everywhere.
+Invariant: all functions are pure. The same fraction has the same colour and the same words everywhere.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 """A notice above the prompt: the reason for a refusal, or the result of an action.
 
-Invariant: the notice covers other widgets without moving them. A long notice is wrapped; a notice that is cut off names
+Invariant: the notice covers other widgets without moving them. A long notice is wrapped. A notice that is cut off names
 the key that shows the full text.
 """
 

@@ -1,6 +1,6 @@
 """The panes of plugins: the list of all panes, and the content of open panes.
 
-Invariant: the app never waits for a plugin. One child process per session draws the panes; the process is started when
+Invariant: the app never waits for a plugin. One child process per session draws the panes. The process is started when
 a pane is first opened.
 """
 

@@ -1,6 +1,6 @@
 """The status line: the state in a word, the running work and its duration, and the current stage of the pipeline.
 
-Invariant: columns 2 to 4 show whether the app is idle, running, waiting or failed; only the symbol blinks.
+Invariant: columns 2 to 4 show whether the app is idle, running, waiting or failed. Only the symbol blinks.
 """
 
 from typing import Literal, NamedTuple, TypeAlias

@@ -1,6 +1,6 @@
 """The todo list as rows.
 
-Invariant: all functions are pure; the states of items differ in mark and weight, not only in colour.
+Invariant: all functions are pure. The states of items differ in mark and weight, not only in colour.
 """
 
 from typing import TYPE_CHECKING

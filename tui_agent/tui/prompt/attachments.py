@@ -2,7 +2,7 @@
 
 A chip is a label such as `[pasted 312 lines]`.
 
-Invariant: expanding a chip restores every pasted character; a chip that was deleted from the text is ignored. A paste
+Invariant: expanding a chip restores every pasted character. A chip that was deleted from the text is ignored. A paste
 becomes mentions only if it consists entirely of paths in the workspace.
 """
 

@@ -3,7 +3,7 @@
 The files are listed in a thread, cached for a few seconds, and searched on every key. Symbols are searched when typing
 pauses. The module that searches symbols is not imported before that.
 
-Invariant: files that git ignores are not offered; at most `MAX_PATHS` paths are kept. A search scans one string that
+Invariant: files that git ignores are not offered. At most `MAX_PATHS` paths are kept. A search scans one string that
 joins all paths, and stops once it has enough matches. So it is fast even with fifty thousand files.
 """
 

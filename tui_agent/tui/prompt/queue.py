@@ -1,6 +1,6 @@
 """The queued messages above the prompt: when each is sent, and how to send, edit or remove it.
 
-Invariant: every queued message has a row or is counted; a row shows its message as one cleaned line.
+Invariant: every queued message has a row or is counted. A row shows its message as one cleaned line.
 """
 
 from collections.abc import Iterator, Sequence

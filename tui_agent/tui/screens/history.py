@@ -31,7 +31,7 @@ _ROLES: dict[SimulationRole, Role] = {"user": "accent", "agent": "success", "env
 
 
 class HistoryScreen(LinesScreen):
-    """The messages of a simulation: all, or only those that the chosen viewer sees.
+    """The messages of a simulation: all messages, or only the messages that the chosen viewer sees.
 
     Its keys are in the scopes `history` and `viewer`.
     """

@@ -60,7 +60,7 @@ class SearchHead(PageHead):
 
 
 class SearchPage(Page[ItemT]):
-    """A list page with a field above the list: letters are either keys or are typed into the field.
+    """A list page with a field above the list. Letters work as keys, or are typed into the field.
 
     `find_scope` is the scope of the keys that work while the user types.
     """

@@ -3,7 +3,7 @@
 These settings are read without the typed configuration, which is slow to load. The controller reads the typed
 configuration later and corrects any difference.
 
-Invariant: this module imports nothing slow and never fails: a setting that cannot be read has its default.
+Invariant: this module imports nothing slow and never fails. A setting that cannot be read has its default.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Rows of one finished piece of Markdown: a paragraph, list item, heading or fence.
 
-Invariant: the rows depend only on the piece, its offsets in the source and the look; no later text can change them.
+Invariant: the rows depend only on the piece, its offsets in the source and the look. No later text can change them.
 Lists have no empty rows, and an item keeps its number from the source.
 """
 

@@ -1,7 +1,7 @@
 """Markdown text that grows while it is streamed: an update redraws only the last piece of the text.
 
 Invariant: after `update(text, done=True)` the rows are the same whatever updates came before. The cost of an update
-depends on the added text and the size of the open paragraph or item; fences and tables become final line by line.
+depends on the added text and the size of the open paragraph or item. Fences and tables become final line by line.
 """
 
 import operator

@@ -1,7 +1,7 @@
 """Rows of notices in the transcript: retries, errors, compaction, the user's own shell commands, the end of a turn.
 
 Invariant: a notice says what happened, what it happened to, what is kept, and what to do next, in this order. At the
-end of a turn no text is cut off; if one row is too narrow, the changed files get a row of their own.
+end of a turn no text is cut off. If one row is too narrow, the changed files get a row of their own.
 """
 
 from typing import Final

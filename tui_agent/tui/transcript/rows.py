@@ -1,8 +1,8 @@
 """Rows of the transcript as styled runs that know their source, and functions that wrap rows and convert them to
 strips.
 
-Invariant: the runs and strips of a row hold only cleaned text without line feeds or tabs. A run whose `src` is 0 or
-more shows the source text from that offset on; LITERAL text is its own source; DECOR (gutter, rail, numbers) is never
+Invariant: the runs and strips of a row hold only cleaned text without line feeds or tabs. A run with a `src` of 0 or
+more shows the source text from that offset on. LITERAL text is its own source. DECOR (gutter, rail, numbers) is never
 copied.
 """
 

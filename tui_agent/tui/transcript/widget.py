@@ -1,6 +1,6 @@
 """The transcript with its keys and mouse: cursor, scrolling, selection, clicks.
 
-Invariant: for actions, links and selected texts the widget only posts messages; the app acts on them.
+Invariant: for actions, links and selected texts the widget only posts messages. The app acts on them.
 """
 
 from collections.abc import Sequence

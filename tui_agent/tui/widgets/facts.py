@@ -1,6 +1,6 @@
 """Rows of facts: names with values, paragraphs and headings, for details panes and sheets.
 
-Invariant: only cleaned text is drawn; every row has exactly the requested width.
+Invariant: only cleaned text is drawn. Every row has exactly the requested width.
 """
 
 from collections.abc import Iterable, Sequence

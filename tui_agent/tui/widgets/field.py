@@ -1,6 +1,6 @@
 """One line of editable text, for answers inside rows, for filters and for forms. It is not a Textual widget.
 
-Invariant: `type_key` returns True if it used the key; `parts` draws the text with its cursor.
+Invariant: `type_key` returns True if it used the key. `parts` draws the text with its cursor.
 """
 
 from itertools import accumulate

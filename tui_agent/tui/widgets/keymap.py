@@ -1,6 +1,6 @@
 """The user's keys by action and scope (part of the app), and mixins that run the action of a key.
 
-Invariant: no screen compares a key with a literal; the keys that a screen shows are the keys that it handles.
+Invariant: no screen compares a key with a literal. The keys that a screen shows are the keys that it handles.
 """
 
 from abc import abstractmethod

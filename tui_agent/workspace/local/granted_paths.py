@@ -1,6 +1,6 @@
 """Environment wrapper for one tool call. It opens the allowed files outside the workspace.
 
-Invariant: a path outside the workspace is opened only if its real path was allowed; the inner environment refuses all
+Invariant: a path outside the workspace is opened only if its real path was allowed. The inner environment refuses all
 other outside paths. An approved path always opens the file that it referred to when it was approved: a link created
 later, inside or outside the workspace, is refused.
 """

@@ -1,8 +1,8 @@
 """Opening of a folder by the names on its path from the file system's root, without following any link.
 
 Invariant: the returned descriptor is the folder with exactly these names. The kernel refuses a link in place of any
-name, even a link created just before. `openat2` does this in one call; without it, the folders are opened one after
-the other, with the same result.
+name, even a link created just before. `openat2` does this in one call. Without it, the folders are opened one after the
+other, with the same result.
 """
 
 import ctypes

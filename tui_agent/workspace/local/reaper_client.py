@@ -1,7 +1,7 @@
 """Client of the reaper process (see `reaper`): starts commands through it and waits for them.
 
 Invariant: when `Child.end` returns, all processes of the command have ended. They also end soon after this process
-ends, even if this process is killed: only this process has the sockets to the reaper and its wardens, so the kernel
+ends, even if this process is killed. Only this process has the sockets to the reaper and its wardens, so the kernel
 closes these sockets when this process ends.
 """
 

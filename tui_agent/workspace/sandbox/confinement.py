@@ -1,7 +1,7 @@
 """Preparation of one environment's commands to run in the sandbox.
 
 Invariant: a command that cannot be confined completely does not run at all. Temporary folders, descriptors and
-placeholders of a command are released when it has ended; the private folders are removed at the end of the session.
+placeholders of a command are released when it has ended. The private folders are removed at the end of the session.
 """
 
 import errno

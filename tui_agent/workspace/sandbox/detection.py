@@ -1,6 +1,6 @@
 """Detection of sandbox support, by one real attempt per process.
 
-Invariant: the detection never raises; the reason for missing support is one sentence. Nothing is installed or changed.
+Invariant: the detection never raises. The reason for missing support is one sentence. Nothing is installed or changed.
 """
 
 import os

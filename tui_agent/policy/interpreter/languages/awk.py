@@ -1,7 +1,7 @@
 """The reader of awk programs that only compute and print, and that stop at the end of their input.
 
 Invariant: every token is recognised, and every `/` is known to be a division or a regex. No token runs a program, opens
-a file or reads the environment; the only loop is over the elements of an array.
+a file or reads the environment. The only loop is over the elements of an array.
 """
 
 import re

@@ -1,6 +1,6 @@
 """The reader of find calls: the folders to search, the actions on each file found, and the commands to run.
 
-Invariant: the expression is parsed word by word, as find does; a word that the catalog does not list for find is a
+Invariant: the expression is parsed word by word, as find does. A word that the catalog does not list for find is a
 doubt.
 """
 

@@ -1,6 +1,6 @@
 """The interface of the language readers: their input and their result.
 
-Invariant: input and result are frozen data; a reader never raises.
+Invariant: input and result are frozen data. A reader never raises.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Replay of a session that another process is writing: new events extend the timeline.
 
-Invariant: when events are added, a playhead at the end moves to the new end; any other playhead does not move.
+Invariant: when events are added, a playhead at the end moves to the new end. Any other playhead does not move.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The playhead, a place on the timeline of a replay or a comparison, and the screen with keys that move the playhead.
 
-Invariant: a playhead never reads the clock; the caller passes the elapsed time.
+Invariant: a playhead never reads the clock. The caller passes the elapsed time.
 """
 
 import time

@@ -1,6 +1,6 @@
 """The list of sessions: loaded and searched by `tui-agent sessions`, filtered during typing, with a preview.
 
-Invariant: this module reads no session log; it runs `tui-agent sessions`. When a newer request of the same kind is
+Invariant: this module reads no session log. It runs `tui-agent sessions`. When a newer request of the same kind is
 sent, the answer to the older request is never shown.
 """
 

@@ -1,6 +1,6 @@
 """The screen with all sessions: find, open, replay, fork, compare, export, rename and delete them.
 
-Invariant: `tui-agent sessions` makes every change and deletion; the user confirms what cannot be undone. No key waits
+Invariant: `tui-agent sessions` makes every change and deletion. The user confirms what cannot be undone. No key waits
 for an answer.
 """
 

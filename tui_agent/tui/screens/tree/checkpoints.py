@@ -1,6 +1,6 @@
 """The screen with the checkpoints of the open session: the changes in each, and an action that reverts to a checkpoint.
 
-Invariant: moving through the list changes nothing; a revert asks first, as `/revert` does.
+Invariant: moving through the list changes nothing. A revert asks first, as `/revert` does.
 """
 
 from collections import Counter

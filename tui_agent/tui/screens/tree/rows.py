@@ -1,6 +1,6 @@
 """The rows of the tree of branches, parsed from `sessions tree --json` and drawn in columns, and the details of a row.
 
-Invariant: drawing and parsing are pure; a branch that does not have the expected form is left out.
+Invariant: drawing and parsing are pure. A branch that does not have the expected form is left out.
 """
 
 from collections import Counter

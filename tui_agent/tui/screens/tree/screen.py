@@ -1,6 +1,6 @@
 """The screen with the tree of a session: its branches and forks, their messages, and actions that open them.
 
-Invariant: moving through the tree changes nothing; a revert asks first, as `/revert` does.
+Invariant: moving through the tree changes nothing. A revert asks first, as `/revert` does.
 """
 
 from dataclasses import replace
