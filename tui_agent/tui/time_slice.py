@@ -19,7 +19,7 @@ class Slices:
     async def turn(self) -> bool:
         """Yield to the event loop if the time limit is reached.
 
-        Return True if the call yielded. By then, other tasks can have changed any state.
+        Return True if the call yielded. Other tasks can have changed any state in the meantime.
         """
         if time.perf_counter() < self._until:
             return False
