@@ -471,7 +471,7 @@ def _recorded_event(command: commands.Rename | commands.RecordResult) -> Payload
 
 
 def _is_steerable(state: SessionStateView) -> bool:
-    """Return True if the agent is at work. Return False during a command of the user or a compaction."""
+    """Return True unless a command of the user or a compaction is running."""
     return state.shell is None and not state.is_compacting
 
 

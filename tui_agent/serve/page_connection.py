@@ -128,8 +128,9 @@ async def _send(app: asyncio.StreamWriter, kind: bytes, payload: bytes) -> None:
 
 
 def _environment(width: int, height: int) -> dict[str, str]:
-    """Return environment variables for the app: its size, and a terminal type with all colours that never answers
-    queries.
+    """Return environment variables for the app.
+
+    They are its size, and a terminal type that has all colours and never answers queries.
     """
     kept = {name: value for name, value in os.environ.items() if name not in ("TMUX", "NO_COLOR")}
     return kept | {

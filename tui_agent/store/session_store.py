@@ -199,8 +199,8 @@ class SessionStore:
     def remove(self, session_id: str, detach: Detach | None = None) -> None:
         """Delete a session permanently. Everything that its forks inherit is copied to the forks first.
 
-        `detach` copies files other than the log for each fork. If nothing could be removed, raises `SessionNotFound`,
-        `SessionLocked` (the session or a fork is in use) or `StoreError`.
+        `detach` copies files other than the log for each fork. Raises `SessionNotFound`, `SessionLocked` (the session
+        or a fork is in use) or `StoreError`. After such an error, nothing is removed.
         """
         with ExitStack() as locks:
             folder = locks.enter_context(self.lock_session(session_id))

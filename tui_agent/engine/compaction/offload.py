@@ -47,8 +47,8 @@ class OutputOffloader:
 
         Many outputs are offloaded together, because each change invalidates the provider's cache. If less than the
         share `least` of `window` can be freed, nothing is offloaded. `include_newest_reads` allows offloading the
-        newest file reads to reach that share. With `unlimited`, the limit for one offload does not apply. `per_char` is
-        the number of tokens per character.
+        newest file reads to reach that share. With `unlimited`, all of `needed` is freed if possible. `per_char` is the
+        number of tokens per character.
         """
         limits = self._parts.compaction_limits
         newest_reads, candidates = self._candidates(round(limits.keep * window / per_char))

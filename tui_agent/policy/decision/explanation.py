@@ -233,7 +233,7 @@ def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[C
 
 
 def _reads_nothing(use: FileUse) -> bool:
-    """Return True if a command only reads the current folder itself.
+    """Return True if `use` only reads the current folder itself.
 
     For example, `grep` without a file argument reads its input instead of the folder.
     """

@@ -122,8 +122,9 @@ def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDeni
 
 
 def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile, ...]:
-    """Return the files whose full name is in `line`. If there are none, return the first file whose last name is in
-    `line`.
+    """Return the files whose full name is in `line`.
+
+    If there are none, return the first file whose last path component is in `line`.
     """
     linked = tuple(
         file
