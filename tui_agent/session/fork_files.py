@@ -4,8 +4,11 @@ Invariant: the folder gets the files of the newest checkpoint at or before the f
 current files. The parent session's workspace is only read.
 """
 
+import os
 import shutil
+import stat
 import tempfile
+from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from itertools import takewhile
@@ -20,11 +23,15 @@ from tui_agent.folds.session.branches import Branches, stretches
 from tui_agent.folds.session.commits import Commits
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.files import CheckpointTaken
+from tui_agent.protocol.unicode_text import format_count, list_first
 from tui_agent.session.fork_workspace import STORE_NAME, load_state
 from tui_agent.store.forks import find_fork_point
 from tui_agent.store.log_reader import iterate_records, read_marks
+from tui_agent.units import format_bytes
 from tui_agent.workspace.checkpoints.shadow_repository import GitCheckpoints
 
+MAX_PLACES = 3
+"""Maximum number of folders that are named in a sentence about left-out files."""
 BEFORE_FIRST = "There is no checkpoint before that event. The files are those from the start of the session."
 
 
@@ -69,6 +76,42 @@ def _begins_with_baseline(marks: Iterable[Record]) -> bool:
     payloads = (mark.payload for mark in marks if isinstance(mark, Envelope))
     first = next((payload for payload in payloads if isinstance(payload, CheckpointTaken)), None)
     return first is not None and first.part == -1
+
+
+def describe_left_out(workspace: Path, dest: Path, file_bytes: int) -> str:
+    """Return a sentence about files of the workspace that are not in the fork's folder `dest`, because of their size.
+
+    Return an empty text if there are none. Files of at most `file_bytes` and folders that are missing as a whole in
+    `dest`, such as those that git ignores, are not counted. Blocks, so call it in a thread.
+    """
+    counts, total = Counter[str](), 0
+    present = {entry.name for entry in os.scandir(dest)}
+    for folder, inner, names in os.walk(workspace):
+        relative = Path(folder).relative_to(workspace)
+        if folder == str(workspace):
+            inner[:] = [name for name in inner if name in present and name != ".git"]
+        for name in names:
+            size = _regular_size(Path(folder) / name)
+            if size > file_bytes and not os.path.lexists(dest / relative / name):
+                counts[f"{relative.parts[0]}/" if relative.parts else name] += 1
+                total += size
+    if not counts:
+        return ""
+    count = format_count(counts.total(), "file")
+    places = list_first([place for place, _ in counts.most_common()], MAX_PLACES)
+    return (
+        f"Left out: {count} over {format_bytes(file_bytes)}, {format_bytes(total)} in all, in {places}. "
+        f"To use them, copy them from {workspace}."
+    )
+
+
+def _regular_size(path: Path) -> int:
+    """Return the size of a regular file in bytes; 0 for anything else."""
+    try:
+        facts = path.lstat()
+    except OSError:
+        return 0
+    return facts.st_size if stat.S_ISREG(facts.st_mode) else 0
 
 
 async def write_files(files: FilesAtEvent, dest: Path) -> None:

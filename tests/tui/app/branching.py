@@ -23,6 +23,8 @@ class Told:
         self.branched = branched
         self.asked: list[tuple[str, ...]] = []
         self.refuses = ""
+        self.note = ""
+        """What the fork says about its files."""
         self.may_fork = asyncio.Event()
         """Unset while a fork takes its time."""
         self.may_fork.set()
@@ -39,7 +41,7 @@ class Told:
             case ("sessions", "fork", *_) if self.refuses:
                 return 2, f"tui-agent: {self.refuses}\n"
             case ("sessions", "fork", *_):
-                return 0, json.dumps({"id": FORK})
+                return 0, json.dumps({"id": FORK, "note": self.note})
             case _:
                 return 0, ""
 

@@ -221,7 +221,7 @@ async def test_the_mouse_fills_the_form(tmp_path: Path) -> None:
 
 
 async def test_in_a_replay_the_same_is_asked_and_without_an_open_session_the_fork_is_named() -> None:
-    ask = FakeCommandLine(json.dumps({"id": "ses_new"}))
+    ask = FakeCommandLine(json.dumps({"id": "ses_new", "note": "Left out: 2 files over 5 MB."}))
     async with open_replay(golden("night_shift"), to_seq=150, ask=ask, size=(160, 45)) as shown:
         await shown.press("w")
         assert len(shown.app.screen_stack) == 1, "without an engine nothing can go on"
@@ -229,7 +229,16 @@ async def test_in_a_replay_the_same_is_asked_and_without_an_open_session_the_for
         await shown.app.workers.wait_for_complete()
         await shown.pilot.pause()
         assert ask.asked[0][:5] == ("sessions", "fork", "ses_0000000000000001", "--at", "150")
-        assert "Forked. tui-agent --session ses_new opens the fork." in shown.text()
+        assert "Forked. tui-agent --session ses_new opens the fork. Left out: 2 files over" in shown.text()
+
+
+async def test_the_notice_after_a_fork_says_what_was_left_out(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        walked.told.note = "Left out: 2 files over 5 MB, 12 MB in all, in .venv/."
+        await walked.slash("/fork")
+        await walked.keys("enter")
+        assert [one.session for one in walked.opened] == [FORK]
+        assert "Left out: 2 files over 5 MB, 12 MB in all, in .venv/." in walked.text()
 
 
 @pytest.mark.slow

@@ -230,3 +230,18 @@ def test_a_fork_leaves_its_parent_byte_for_byte_as_it_is(call: Call, tmp_path: P
     call("run", "--go-on", "--session", one["id"])
     assert "Done otherwise." in json.dumps(log(tmp_path, one["id"]))
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_fork_says_which_large_files_it_did_not_get(call: Call, tmp_path: Path, work: Path) -> None:
+    places = ("--data-dir", str(tmp_path))
+    _, out, _ = call("sessions", "fork", "ses_a", "--at", "40", "--json", *places)
+    assert json.loads(out)["note"] == ""
+    for name in ("data.bin", "ignored/too.bin"):
+        (work / name).parent.mkdir(exist_ok=True)
+        with (work / name).open("wb") as file:
+            file.truncate(6_000_000)
+    expected = f"Left out: 1 file over 5 MB, 6 MB in all, in data.bin. To use them, copy them from {work}."
+    _, out, _ = call("sessions", "fork", "ses_a", "--at", "40", "--json", *places)
+    assert json.loads(out)["note"] == expected
+    _, out, _ = call("sessions", "fork", "ses_a", "--at", "40", *places)
+    assert expected in out.splitlines()

@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 import anyio
+from anyio import to_thread
 
 from tui_agent.cli.compare import compare_named, show
 from tui_agent.cli.exit_codes import Exit
@@ -29,11 +30,12 @@ from tui_agent.folds.text.labels import fork_changes
 from tui_agent.policy.places.paths import OWN_WORKSPACE
 from tui_agent.protocol.base import SessionId
 from tui_agent.protocol.events.session import ForkChange
-from tui_agent.session.fork_files import find_files_at, read_records_until, write_files
+from tui_agent.session.fork_files import describe_left_out, find_files_at, read_records_until, write_files
 from tui_agent.session.fork_start import ForkStart, find_fork_start
 from tui_agent.session.fork_workspace import add_worktree, fork_checkpoints, load_state
 from tui_agent.store.forks import find_fork_point
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
+from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
 
 EXAMPLES = """\
 examples:
@@ -60,11 +62,16 @@ the fork's run. To print the comparison again: tui-agent compare FORK
 """
 
 
+_NO_CHECKPOINT = (
+    "There was no checkpoint at that event: the files are those of the repository's newest commit."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class CreatedFork:
     """A fork that was created.
 
-    If its files are not from a checkpoint at event `at_seq`, `note` says where they come from.
+    `note` says where its files come from, if they are not from a checkpoint at event `at_seq`, and which were left out.
     """
 
     id: SessionId
@@ -161,6 +168,7 @@ def as_json(fork: CreatedFork) -> dict[str, object]:
         "parent": fork.parent,
         "at": fork.at_seq,
         "workspace": fork.workspace,
+        "note": fork.note,
         "changed": fork.changed.model_dump(mode="json", exclude_defaults=True),
     }
 
@@ -196,7 +204,10 @@ def make_fork(base: StartupContext, arguments: argparse.Namespace) -> CreatedFor
     has_own_folder = not (worktree or folder or arguments.here)
     own_folder = store.folder(child) / OWN_WORKSPACE if has_own_folder else None
     try:
-        workdir, note = anyio.run(_make_folder, home, request.at_seq, worktree, folder or own_folder)
+        file_bytes = read_limits(base.config.checkpoints).file_bytes
+        workdir, note = anyio.run(
+            _make_folder, home, request.at_seq, worktree, folder or own_folder, file_bytes
+        )
         changed = request.change.model_copy(update={"workspace": str(workdir) if workdir else ""})
         store.fork(parent, request.at_seq, child, changed)
     except BaseException:
@@ -227,9 +238,10 @@ def _resolve_path(path: Path | None) -> Path | None:
 
 
 async def _make_folder(
-    home: Path, at_seq: int, worktree: Path | None, folder: Path | None
+    home: Path, at_seq: int, worktree: Path | None, folder: Path | None, file_bytes: int
 ) -> tuple[Path | None, str]:
-    """Create the workspace of a fork. Return its path and a note for the user.
+    """Create the workspace of a fork. Return its path and a note for the user. Larger files than `file_bytes` are left
+    out.
 
     If the fork works in the parent's workspace, return None and an empty note.
     """
@@ -238,15 +250,13 @@ async def _make_folder(
     files = find_files_at(home, at_seq)
     if worktree is not None:
         workdir = await add_worktree(files.workspace, worktree, files.store, files.commit)
-        if files.commit:
-            return workdir, files.note
-        return (
-            workdir,
-            "There was no checkpoint at that event: the files are those of the repository's newest commit.",
-        )
-    assert folder is not None
-    await write_files(files, folder)
-    return folder, files.note
+        note = files.note if files.commit else _NO_CHECKPOINT
+    else:
+        assert folder is not None
+        await write_files(files, folder)
+        workdir, note = folder, files.note
+    left_out = await to_thread.run_sync(describe_left_out, files.workspace, workdir, file_bytes)
+    return workdir, " ".join(filter(None, (note, left_out)))
 
 
 def what_if(arguments: argparse.Namespace) -> int:

@@ -67,10 +67,11 @@ class ForkRequest(NamedTuple):
 
 
 class ForkResult(NamedTuple):
-    """The id of a new fork, or the reason why there is none."""
+    """The id of a new fork and a note about its files, or the reason why there is none."""
 
     id: str
     fault: str = ""
+    note: str = ""
 
 
 class Workplaces(NamedTuple):
@@ -119,11 +120,12 @@ def fork_arguments(point: ForkPoint, request: ForkRequest) -> list[str]:
 async def make_fork(ask: Ask, point: ForkPoint, request: ForkRequest) -> ForkResult:
     """Create the fork by running `tui-agent`, without opening it."""
     status, output = await ask(*fork_arguments(point, request))
-    fork = next((text_of(row, "id") for row in json_rows(output)), "")
+    row = next(iter(json_rows(output)), {})
+    fork = text_of(row, "id")
     if status or not fork:
         fault = clean_line(output.strip().removeprefix("tui-agent: "))
         return ForkResult("", fault or "The fork could not be made.")
-    return ForkResult(fork)
+    return ForkResult(fork, note=clean_line(text_of(row, "note")))
 
 
 def fork_point_at(

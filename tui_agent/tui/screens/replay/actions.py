@@ -99,7 +99,7 @@ class ReplayActions(MomentScreen):
         self.say("Forking …")
         result = await make_fork(self.host.ask, point, request)
         if result.id:
-            self.say(f"Forked. {self.host.opens} {result.id} opens the fork.", "done")
+            self.say(f"Forked. {self.host.opens} {result.id} opens the fork. {result.note}".rstrip(), "done")
         else:
             self.say(result.fault, "error")
 

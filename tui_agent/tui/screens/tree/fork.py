@@ -67,7 +67,8 @@ async def _fork(context: AppContext, point: ForkPoint, say: Say, *, is_what_if: 
         return
     result = await make_fork(context.ask, point, request)
     if result.id:
-        say(f"Forked. /sessions {result.id} opens the fork when the turn has ended.", "done")
+        opens = f"Forked. /sessions {result.id} opens the fork when the turn has ended."
+        say(f"{opens} {result.note}".rstrip(), "done")
     else:
         say(result.fault, "error")
 
@@ -87,10 +88,13 @@ async def _make_and_open(context: AppContext, point: ForkPoint, request: ForkReq
     if request.change is not None:
         context.submit(ContinueTurn())
         context.app.say(
-            f"The what-if runs in this session. /compare compares it with {point.session}, /tree switches back.",
+            "The what-if runs in this session. /compare compares it with "
+            f"{point.session}, /tree switches back. {result.note}".rstrip(),
             "done",
         )
         return
     if point.prompt_text and context.editor.text in ("", unsent):
         context.editor.put_text(point.prompt_text)
     context.app.hide_notice()  # The chat says what was forked.
+    if result.note:
+        context.app.say(result.note)
