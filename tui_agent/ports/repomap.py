@@ -28,7 +28,7 @@ class MapRequest:
     """A request for a repository map.
 
     `pinned` files come first; `hidden` files are left out; `recent` files were used recently. If `brief` is True, the
-    map names ten files and only counts the others, by folder.
+    map names few files and only counts the others, by folder.
     """
 
     query: str | None = None

@@ -20,6 +20,10 @@ All other reasons are adjectives (`3 binary`).
 """
 IN_ORDER = 10
 BRIEF_SYMBOL_CHARS = 80
+MIN_BRIEF_FILES = 3
+MAX_BRIEF_FILES = 7
+TOKENS_PER_BRIEF_FILE = 128
+"""Maximum tokens of a brief map for each file that it names, so that it shrinks with the model's window."""
 MANY_TOPS = 4
 """If there are at least this many top-level names, a map counts the files of each top-level folder.
 
@@ -45,7 +49,9 @@ def tokens_of(text: str) -> int:
 def symbols_at(place: int, max_tokens: int, *, brief: bool = False) -> int:
     """Return the number of symbols to show for the file at rank `place`, counted from 0."""
     if brief:
-        return 3 if place < 3 else 1 if place < 5 else 0
+        if place >= min(MAX_BRIEF_FILES, max(MIN_BRIEF_FILES, max_tokens // TOKENS_PER_BRIEF_FILE)):
+            return 0
+        return 3 if place < 3 else 1
     if max_tokens < 1_500:
         return 4 if place < 3 else 3 if place < 5 else 1 if place < 15 else 0
     if max_tokens < 3_000:
@@ -74,7 +80,8 @@ def render_map(
     """Return a map's text, the number of ranked paths in the text, and the number of files with symbols.
 
     `others` are ranked paths shown after `files`, without symbols. `rest` are paths without a rank. `brief` shows only
-    the first `IN_ORDER` files, few symbols with short signatures, and the folders of all other files.
+    the first files, up to the last one with symbols, few symbols with short signatures, and the folders of all other
+    files.
     """
     room = room_of(max_tokens)
     head = _head(len(files) + len(others) + len(rest), asked=asked)
@@ -89,9 +96,11 @@ def render_map(
         blocks.append(block)
         detail_room -= len(block)
         remaining -= len(block)
+    if brief and any(file.symbols for file in files[: len(blocks)]):
+        while not files[len(blocks) - 1].symbols:
+            remaining += len(blocks.pop())
     plain_paths = [*(file.path for file in files[len(blocks) :]), *others]
-    most = IN_ORDER - len(blocks) if brief else None
-    paths, used = _fit_paths(plain_paths[:most], remaining - int(room * TAIL))
+    paths, used = ([], 0) if brief else _fit_paths(plain_paths, remaining - int(room * TAIL))
     tail = _describe_folders([*plain_paths[len(paths) :], *rest], remaining - used)
     shown = len(blocks) + len(paths)
     grouped = "".join(f"{clean(path)}\n" for path in _group_by_folder(paths, len(blocks)))

@@ -130,7 +130,7 @@ class RepoMap:
         """Return the map for the question `query`, or of the whole repository if there is none.
 
         `pinned` files come first; `hidden` files are left out, even if pinned; `recent` are recently used files.
-        `refresh` waits until every file is indexed. `brief` names ten files and counts the rest by folder.
+        `refresh` waits until every file is indexed. `brief` names few files and counts the rest by folder.
 
         Raises `EnvironmentFault` if the folder cannot be read or the map is closed.
         """

@@ -71,20 +71,19 @@ def test_bare_paths_stand_by_folder_in_the_order_of_the_best() -> None:
     )
 
 
-def test_a_brief_map_names_ten_files_five_of_them_with_short_symbols_and_counts_the_rest() -> None:
+def test_a_brief_map_ends_after_the_last_file_with_symbols_and_counts_the_rest() -> None:
     long = Symbol("run", "function", 7, 9, f"def run({'argument, ' * 20})", "C")
-    files = [file(n, 3) for n in range(4)] + [RankedFile("dir1/file4.py", 1.0, (), (long,))]
-    others = [f"dir{n % 3}/file{n}.py" for n in range(5, 15)] + [f"rules/rule{n}.py" for n in range(80)]
+    files = [file(n, 3) for n in range(4)] + [RankedFile("dir1/file4.py", 1.0, (), (long,)), file(5, 0)]
+    others = [f"dir{n % 3}/file{n}.py" for n in range(6, 15)] + [f"rules/rule{n}.py" for n in range(80)]
     text, shown, detailed = render_map(
         files, others, ["docs/a.md"] * 39, 2_000, {}, partial=False, asked=True, brief=True
     )
     named = [line for line in text.splitlines() if line.endswith(".py")]
-    assert named == [*(one.path for one in files), *others[:5]] and (shown, detailed) == (10, 5)
+    assert named == [one.path for one in files[:5]] and (shown, detailed) == (5, 5)
     [cut] = [line for line in text.splitlines() if "def run" in line]
     assert cut.startswith("  7-9 C: def run(argument, ") and cut.endswith("…")
     assert len(cut.removeprefix("  7-9 ")) == 80
-    assert text.endswith("\n124 more: rules/ 80, docs/ 39, dir1/ 2, dir2/ 2, dir0/ 1\n")
-    assert [symbols_at(place, 8_000, brief=True) for place in range(7)] == [3, 3, 3, 1, 1, 0, 0]
+    assert text.endswith("\n129 more: rules/ 80, docs/ 39, dir2/ 4, dir0/ 3, dir1/ 3\n")
 
 
 @pytest.mark.parametrize(("words", "kept"), [("coupon", False), ("coupon version", True)])
@@ -94,18 +93,24 @@ def test_a_brief_map_leaves_out_packaging_unless_it_is_named_or_the_question_is_
     named = FileScore("shop-1.dist-info/METADATA", 2.0, ("named",))
     order = [named, FileScore("shop-1.dist-info/RECORD", 1.0, ()), FileScore("shop/_version.py", 0.5, ())]
     basis = Basis([*order, FileScore("shop/a.py", 0.1, ())], [], {}, lambda path: ())
-    ask = Ask(Query(words), 500, None, (), frozenset(), frozenset(), brief=True)
+    ask = Ask(Query(words), 700, None, (), frozenset(), frozenset(), brief=True)
     paths = [one.path for one in view(basis, ask, partial=False).files]
     assert paths == [one.path for one in (order if kept else [named])] + ["shop/a.py"]
     whole = view(basis, ask._replace(brief=False), partial=False)
     assert [one.path for one in whole.files] == [one.path for one in basis.order]
 
 
-def test_a_brief_map_names_ten_files_also_where_none_has_symbols() -> None:
+@pytest.mark.parametrize(("tokens", "named"), [(100, 3), (320, 3), (640, 5), (1_200, 7), (8_000, 7)])
+def test_a_brief_map_shrinks_with_the_window(tokens: int, named: int) -> None:
+    assert [symbols_at(place, tokens, brief=True) for place in range(8)] == [
+        3 if place < 3 else 1 if place < named else 0 for place in range(8)
+    ]
+
+
+def test_a_brief_map_names_files_also_where_none_has_symbols() -> None:
     files = [file(n, 0) for n in range(30)]
     text, shown, _ = render_map(files, ["x/y.py"] * 9, [], 2_000, {}, partial=False, asked=True, brief=True)
-    assert text.splitlines()[1:-1] == [one.path for one in files[:10]] and shown == 10
-    assert text.endswith("29 more: x/ 9, dir1/ 7, dir2/ 7, dir0/ 6\n")
+    assert text.splitlines()[1:-1] == [one.path for one in files[:7]] and shown == 7
 
 
 @pytest.mark.parametrize("partial", [True, False])
