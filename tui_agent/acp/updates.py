@@ -116,7 +116,7 @@ class UpdateTranslator:
         self._output: dict[CallId, str] = {}
         self._meter = ContextMeter()
         self._running: dict[AgentId, CallId] = {}
-        self._names: dict[AgentId, str] = {}
+        self._delegates: set[AgentId] = set()
 
     def asking_call(self, agent: AgentId, default: str) -> str:
         """Return the id of the call that the agent started last. If a tool asks the user, this is the tool's call."""
@@ -136,8 +136,8 @@ class UpdateTranslator:
 
     async def _content_updates(self, event: Envelope, state: SessionState, *, replayed: bool) -> list[Update]:
         match event.payload:
-            case AgentSpawned(name=name):
-                self._names[event.agent] = name
+            case AgentSpawned():
+                self._delegates.add(event.agent)
             case ToolCalled() | ToolStarted() | ToolProgress() | ToolFinished():
                 return await self._tool_updates(event)
             case TodoUpdated(items=items) if event.agent == MAIN_AGENT:
@@ -202,7 +202,7 @@ class UpdateTranslator:
                 return []
 
     def _call_start(self, agent: AgentId, call: ToolCalled) -> Update:
-        name = self._names.get(agent, "")
+        name = agent if agent in self._delegates else ""
         title = clip_line(f"{name + ': ' if name else ''}{call.verb} {call.target}", MAX_TITLE_CHARS)
         return acp.start_tool_call(
             call.call_id,

@@ -42,7 +42,7 @@ async def test_a_subtask_that_works_is_one_row_with_its_own_meter_and_its_newest
     for size in ((120, 40), (80, 24)):
         async with open_app(golden("night_shift"), size=size) as driven:
             await begun(driven)
-            row = next(row for row in driven.rows() if "[Subtask]" in row and "count the" in row)
+            row = next(row for row in driven.rows() if "[Subtask] subtask-1:" in row)
             assert "1 tool call · iteration 1 · 110 tokens" in row
             assert "1 subtask" in driven.rows()[0]
             assert any("│ find *.py" in row for row in driven.rows())
@@ -166,7 +166,7 @@ async def test_one_that_was_stopped_has_the_sign_of_what_is_stopped_and_not_of_a
         driven.session.feed(AgentFinished(success=False, summary="", reason="interrupted"), agent=CHILD)
         driven.session.feed(finished("s1", "interrupted"), responded("m4", "I go on without it."))
         await driven.settle()
-        row = next(row for row in driven.rows() if "[Subtask]" in row and "count the" in row)
+        row = next(row for row in driven.rows() if "[Subtask] subtask-1:" in row)
         assert row.startswith("  ■ [Subtask]") and "stopped" in row and "✗" not in row
         await driven.press("f3")
         assert any("■ subtask count the files" in row for row in driven.rows())

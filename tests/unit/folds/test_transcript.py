@@ -324,7 +324,7 @@ def test_the_end_row_sums_its_own_turn_only() -> None:
 
 def test_a_delegate_shows_on_the_row_of_its_call_only() -> None:
     chat = Chat()
-    chat.tell(called("c1", "[Subtask]", "count"), started("c1"))
+    chat.tell(called("c1", "[Subtask]", "helper: count"), started("c1"))
     spawned = AgentSpawned(
         name="helper",
         parent_agent=AgentId("main"),
@@ -342,16 +342,17 @@ def test_a_delegate_shows_on_the_row_of_its_call_only() -> None:
         responded("r9", "I look", tool_call("c2")),
         called("c2", "search", "files"),
         permission("c2"),
-        agent="helper",
+        agent="helper-2",
     )
     entry = chat[0]
     assert isinstance(entry, ToolEntry)
     assert (entry.state, entry.outcome, entry.output) == ("waiting", "1 tool call", "search files\n")
+    assert entry.target == "helper-2: count"
     chat.tell(
         decision("c2"),
         finished("c2"),
         AgentFinished(success=True, summary="3", reason="completed"),
-        agent="helper",
+        agent="helper-2",
     )
     chat.tell(finished("c1"))
     assert len(chat.fold.view().entries) == 1

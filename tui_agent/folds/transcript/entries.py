@@ -103,7 +103,6 @@ class Subtask:
     """
 
     agent: AgentId
-    name: str
     iteration: int = 0
     calls: int = 0
     tokens: int = 0

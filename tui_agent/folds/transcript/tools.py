@@ -195,8 +195,11 @@ def _on_agent_spawned(draft: Draft, ev: Envelope, payload: AgentSpawned) -> None
     if entry is None or entry.subtask is not None:
         return
     waited = 0.0 if entry.started_at is None else draft.elapsed_ms(entry.started_at, ev)
-    subtask = Subtask(ev.agent, payload.name, waited_ms=waited)
-    draft.replace_entry(row, replace(entry, subtask=subtask, started_at=ev.time))
+    subtask = Subtask(ev.agent, waited_ms=waited)
+    task = entry.target.removeprefix(f"{payload.name}: ")
+    draft.replace_entry(
+        row, replace(entry, target=f"{ev.agent}: {task}", subtask=subtask, started_at=ev.time)
+    )
 
 
 @TOOL_HANDLERS.on(AgentFinished)
