@@ -1,8 +1,8 @@
 """Runs read-only git queries on the user's repository without its configuration.
 
-Invariant: git runs in a temporary repository that has our own configuration and borrows only the user's
-objects and index. No monitor, filter, hook, pager, diff program or alias of the repository runs, nothing is
-fetched, and nothing is written into it. Blocking: call it in a thread or in its own process.
+Invariant: git runs in a temporary repository that has our own configuration and borrows only the user's objects and
+index. No monitor, filter, hook, pager, diff program or alias of the repository runs. Nothing is fetched, and nothing is
+written into the repository. Blocking: call it in a thread or in its own process.
 """
 
 import os

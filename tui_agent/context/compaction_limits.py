@@ -1,4 +1,4 @@
-"""Selection of the messages that a summary replaces, and of the outputs that are offloaded before that.
+"""Selection of the messages that a summary replaces, and of the outputs to offload before the summary.
 
 Invariant: all functions are pure. The same history gives the same selection. Outputs in the newest messages are never
 offloaded, and the messages after a summary form a valid history.

@@ -1,7 +1,7 @@
 """Skills: folders with a SKILL.md, from the user and from a trusted project.
 
-Invariant: a project's skills are used exactly as they were when the user trusted the project. Of a user's skill, only
-files inside its folder are read. A broken skill is listed with its error and does not affect other skills.
+Invariant: a project's skills are used exactly as they were when the user trusted the project. Only files inside the
+folder of a user's skill are read. A broken skill is listed with its error and does not affect other skills.
 """
 
 import os

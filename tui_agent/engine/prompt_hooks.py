@@ -1,4 +1,4 @@
-"""Hooks for prompts and for the start and end of a session, and lookup of the mentions in a prompt.
+"""Hooks for prompts, session starts and session ends, and lookup of the mentions in a prompt.
 
 Invariant: a prompt starts a turn only after the hooks for the session's start and for the prompt have ended. The
 contents of mentions are recorded with the message and not read again.

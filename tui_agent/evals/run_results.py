@@ -32,7 +32,7 @@ class DamagedResult(BaseModel):
 class ArmResults:
     """The results of one arm of a run.
 
-    `label` is the arm's name in reports, which is unique among all runs of a report.
+    `label` is the arm's name in reports. It is unique among all runs of a report.
     """
 
     name: str

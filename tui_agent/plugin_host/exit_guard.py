@@ -1,4 +1,4 @@
-"""A guard against `os._exit` in other people's Python code, which would end this process without a message.
+"""A guard against `os._exit` in other people's Python code. This function would end the process without a message.
 
 Invariant: only calls from guarded files are changed. In forked child processes, and for tui-agent's own calls,
 `os._exit` works as usual.

@@ -70,8 +70,8 @@ class Decision:
       command line does not show everything that the command changes.
     - `repository_conflict`: the reason, as a sentence, why the command line would fail if the repository is read-only;
       empty if it would not fail.
-    - `private_temp_paths`: the policy assumed that the command finds only files of sandboxed commands at these paths;
-      it must not see any other files there.
+    - `private_temp_paths`: the policy assumed that the command finds only files of sandboxed commands at these paths.
+      The command must not see any other files there.
     - `nobody_to_ask`: the call is denied only because there is no user to ask.
     - `can_try_in_sandbox`: the user is asked only because the policy cannot analyse the command, so the command can run
       as a trial in a sandbox.

@@ -1,4 +1,4 @@
-"""Types of identifiers, base classes of models and of event payloads, and common text and JSON types.
+"""Types of identifiers, base classes of models and event payloads, and common types of texts and JSON.
 
 Invariant: only an injected `ports.clock.Ids` creates ids. A model refuses unknown fields when it is built. It ignores
 them when it is read from a log (see `union`).

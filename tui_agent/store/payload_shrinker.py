@@ -1,7 +1,7 @@
 """Preparation of an event's payload for its line in the log: redacts secrets, and moves long texts to blobs.
 
-Invariant: nothing is lost, except that texts above 8 KB in fields that cannot be blobs are cut, with a note of their
-length.
+Invariant: nothing is lost, with one exception. A text above 8 KB in a field that cannot be a blob is cut, and a note
+states its length.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The full-screen app: handles keys and actions before and while a session is open, and quits.
+"""The full-screen app: handles keys and actions, with or without an open session, and quits.
 
 Invariant: importing this module loads only Textual and light modules. Everything that works on sessions is in
 `controller/`, which is imported once, with `import_module`, after the first paint. Input that is typed before then is

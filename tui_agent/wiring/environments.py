@@ -1,4 +1,4 @@
-"""Composition of the environment in which a session's commands run, selected by its name.
+"""Composition of the environment for a session's commands. The environment is selected by its name.
 
 Invariant: if an environment cannot start, the session does not start, and an error says what to do.
 """

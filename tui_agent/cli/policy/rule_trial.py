@@ -76,7 +76,8 @@ class JudgedDecision:
 class Tally:
     """Counts over many judged decisions.
 
-    `changed` lists the decisions that would differ; `by_rule` counts them by the id of the rule that would decide.
+    `changed` lists the decisions that would differ. `by_rule` counts these decisions by the id of the rule that would
+    decide.
     """
 
     decisions: int = 0

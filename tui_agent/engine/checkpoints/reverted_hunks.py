@@ -17,7 +17,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 
 @dataclass(frozen=True, slots=True)
 class RevertedPaths:
-    """Paths with hunks that the user reverted after the event that the session moves to.
+    """Paths with hunks that the user reverted later than the event that the session moves to.
 
     At `kept_paths`, the move would bring a reverted hunk back, so the user is asked first. At `restored_paths`, the
     move only undoes the revert of a hunk, so the file is restored without a question.

@@ -355,8 +355,8 @@ class Brief(BaseMiddleware):
 class InstructionsOnly(BaseMiddleware):
     """Wraps a middleware of the session for a delegate.
 
-    Of the wrapped middleware's fragments, only instructions are passed on. The middleware is not told about starts and
-    ends of turns, because a delegate's work is not a turn.
+    The wrapped middleware's instructions are passed on, but no other fragments. The middleware is not told about starts
+    and ends of turns, because a delegate's work is not a turn.
     """
 
     def __init__(self, inner: Middleware, *, instructions: bool) -> None:

@@ -1,6 +1,6 @@
 """The output of running calls. It becomes part of the result if a call is stopped.
 
-Invariant: of each call, only the beginning and the newest part of the output are in memory.
+Invariant: only the beginning and the newest part of each call's output are in memory.
 """
 
 import codecs

@@ -1,8 +1,8 @@
-"""Messages that compaction removed from a history and that can be restored, and pinned messages.
+"""Messages that were removed by compaction and can be restored, and pinned messages.
 
 Invariant: `originals` yields the whole history in order, even after compactions, reductions and undos. The newest
-`MAX_FULL_MESSAGES` removed messages are stored in full. From older layers, only the user's messages, pins, the current
-plan and the newest tests are kept. A session of several weeks therefore stays small. The log has everything.
+`MAX_FULL_MESSAGES` removed messages are stored in full. Older layers keep only the user's messages, pins, the current
+plan and the newest tests. A session of several weeks therefore stays small. The log has everything.
 """
 
 import json

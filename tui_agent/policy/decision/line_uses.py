@@ -1,6 +1,7 @@
-"""The files that the commands of a line use, including files that only earlier commands of the line make reachable.
+"""The files that the commands of a line use. Earlier commands of the line can make files reachable for later ones.
 
 `ln -s /etc l; cat l/x` reads a file through a new link, and after `shopt -s dotglob` a `*` also matches hidden names.
+
 Invariant: uses are only added, never removed.
 """
 

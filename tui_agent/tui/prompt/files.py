@@ -1,7 +1,7 @@
 """The workspace's files and symbols (names of functions, classes and so on) for `@` completion.
 
 The files are listed in a thread, cached for a few seconds, and searched on every key. Symbols are searched when typing
-pauses. The module that searches symbols is not imported before that.
+pauses. The module for this search is not imported before the first search.
 
 Invariant: files that git ignores are not offered. At most `MAX_PATHS` paths are kept. A search scans one string that
 joins all paths, and stops once it has enough matches. So it is fast even with fifty thousand files.

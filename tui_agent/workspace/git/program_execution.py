@@ -2,7 +2,7 @@
 
 Invariant: only a limited number of files is read. A repository is trusted only if every setting of git there is
 understood, no file that git reads is a link or a pipe, and objects are borrowed only from the allowed folders
-(`homes`). From the user's own configuration, only `safe.directory` is used.
+(`homes`). Only `safe.directory` is used from the user's own configuration.
 """
 
 import glob

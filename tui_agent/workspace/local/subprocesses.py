@@ -1,8 +1,8 @@
 """Running programs to their end, so that no process is left behind.
 
 Invariant: a program has its own session and process group, no terminal, and a finite standard input. stdout and stderr
-share one pipe, which keeps their order, unless they are requested separately. When a run ends, for whatever reason, all
-processes that it started are ended too (see `reaper`).
+share one pipe, so that their order is kept, unless they are requested separately. When a run ends, for whatever reason,
+all processes that it started are ended too (see `reaper`).
 """
 
 import errno

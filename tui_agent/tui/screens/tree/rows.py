@@ -1,4 +1,4 @@
-"""The rows of the tree of branches, parsed from `sessions tree --json` and drawn in columns, and the details of a row.
+"""The rows of the tree of branches in columns, parsed from `sessions tree --json`, and the details of a row.
 
 Invariant: drawing and parsing are pure. A branch that does not have the expected form is left out.
 """
