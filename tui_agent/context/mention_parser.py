@@ -154,7 +154,7 @@ def _pasted_paths(
 
 
 def _with_lines(given: str) -> list[MentionedPath]:
-    """Return the path before a line range such as `:10-20`, with the range. Empty if there is no line range."""
+    """Return the path and the line range of a text such as `src/app.py:10-20`. Empty if there is no line range."""
     match = _LINES.fullmatch(given)
     if match is None:
         return []
