@@ -1,6 +1,6 @@
-"""Calls of other people's functions with a time limit that holds even if the function blocks.
+"""Workspaces of evaluation cases: fresh copies of fixtures, and copies in which tests run.
 
-Invariant: the caller gets a result soon after the time limit, even if the function never returns.
+Invariant: the copied fixture or workspace is never changed. Nothing is written outside the target folder.
 """
 
 import shutil
