@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+from collections.abc import Sequence
 from keyword import iskeyword
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tui_agent.plugin_host.crash_marks import CrashMarks
 from tui_agent.plugin_host.discover import FoundPlugin, discover, is_valid_name
 from tui_agent.plugin_host.loader import ENDED_THE_PROGRAM
 from tui_agent.plugin_host.places import plugin_places
+from tui_agent.tui.actions import TYPED
 from tui_agent.wiring.plugins import crash_marks_folder, plugin_host
 
 EXAMPLES = """\
@@ -126,7 +128,8 @@ def new_plugin(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{name!r} is a keyword of Python.", hint="Choose another name.")
     if arguments.kind != "mcp" and name in bundled_names():
         raise UsageError(NAME_TAKEN.format(name), hint=f"Choose another name, such as my_{name}.")
-    for fault in taken_names(name, (f"{arguments.kind}:{name}",)):
+    offers = (f"{arguments.kind}:{name}",)
+    for fault in (*_taken_commands(offers), *taken_names(name, offers)):
         raise UsageError(fault, hint=f"Choose another name, such as my_{name}.")
     folder = (arguments.cwd or Path.cwd()) / name
     if folder.exists():
@@ -143,10 +146,19 @@ def new_plugin(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _taken_commands(offers: Sequence[str]) -> list[str]:
+    """Return a fault for each offered slash command that the app has itself."""
+    commands = [f"/{offer.removeprefix('command:')}" for offer in offers if offer.startswith("command:")]
+    return [
+        f"{name} is a command of the app, which never runs a plugin's." for name in commands if name in TYPED
+    ]
+
+
 def check_command(arguments: argparse.Namespace) -> int:
     """Print a plugin's faults; return 1 if there are any."""
     path = arguments.path.expanduser()
     report, tested = check_plugin(path, try_tool), ""
+    report = dataclasses.replace(report, faults=(*report.faults, *_taken_commands(report.offers)))
     if report.ok:
         faults, notes = try_panes(path)
         test_faults, test_notes, tested = run_tests(path)

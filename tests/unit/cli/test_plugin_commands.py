@@ -68,6 +68,12 @@ def test_the_names_of_bundled_plugins_and_their_tools_are_taken(call: Call, work
     assert status == 2 and "tool read_file is already registered by the bundled plugin files" in err
     assert "my_read_file" in err and not (work / "read_file").exists()
     assert call("plugins", "new", "read_file", "--kind", "command")[0] == 0
+    status, out, err = call("plugins", "new", "undo", "--kind", "command")
+    assert status == 2 and "/undo is a command of the app, which never runs a plugin's. Choose" in err
+    called_undo = (work / "read_file" / "__init__.py").read_text().replace("/read_file", "/undo")
+    (work / "read_file" / "__init__.py").write_text(called_undo)
+    status, out, _ = call("plugins", "check", "read_file")
+    assert status == 1 and "fault: /undo is a command of the app" in out
     source = """from tui_agent.plugin_api import tool
 
 @tool(internal="x")
