@@ -6,7 +6,7 @@
 
 `tui-agent deploy FILE` serves the tests of a file. `connect` runs them from a Python program.
 
-Invariant: nothing here is needed by another module of tui-agent.
+Invariant: no other module of tui-agent needs this module.
 """
 
 from tui_agent.evals.environment_client import RemoteTests, connect

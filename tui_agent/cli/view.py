@@ -1,6 +1,6 @@
 """Show the history of a simulation in the app: who said and did what, and who saw it.
 
-Give the file history.json or chat_history.json, or the folder that contains this file.
+Give the file history.json or chat_history.json, or the folder that contains one of these files.
 """
 
 import argparse

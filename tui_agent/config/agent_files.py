@@ -1,7 +1,7 @@
 """Named agents: Markdown files that describe an agent for delegated tasks, with a few fields at the start.
 
-Invariant: a faulty file is reported and affects nothing else. If two files define the same name, one wins. The order
-is: project (if trusted), user, plugin, built-in.
+Invariant: a faulty file is reported and affects nothing else. If several files define the same name, the first one in
+this order is used: project (if trusted), user, plugin, built-in.
 """
 
 import re

@@ -1,6 +1,7 @@
 """Slash commands from Markdown files: `commands/NAME.md` of the user or a trusted project, or files of other programs.
 
-Invariant: reading a file runs nothing. Its `!`-commands are run by the agent, judged by the policy like any other call.
+Invariant: reading a file runs nothing. The agent runs the file's `!`-commands. The policy judges them like any other
+call.
 """
 
 import re

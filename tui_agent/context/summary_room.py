@@ -1,7 +1,7 @@
 """Calculation of a summary's size, and a description of the largest sections of a request.
 
 Invariant: all functions are pure. Required content is not cut if it fits into the window with the fixed content and a
-few of the newest messages. Little room for work can remain in the window then.
+few of the newest messages. This holds even if little room for work is left.
 """
 
 from collections.abc import Sequence

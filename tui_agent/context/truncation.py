@@ -1,7 +1,7 @@
 """Truncation of long texts to head and tail, with a note that counts the omitted text.
 
-Invariant: cuts fall between lines if lines are short, and always between characters. The sizes of head, tail and
-omitted text add up to the size of the full text.
+Invariant: a cut never splits a character. If lines are short, every cut is between two lines. The sizes of head, tail
+and omitted text add up to the size of the full text.
 """
 
 import hashlib

@@ -47,8 +47,8 @@ _IMAGE = TextContent(text="[image left out: no room]")
 class FittedHistory:
     """A history while it is being fitted into the window.
 
-    `short` maps a section to the positions of its shortened messages. `words` maps the position of a user message or
-    summary that was cut to the full text.
+    `short` maps a section to the positions of its shortened messages. `words` maps positions to full texts, for user
+    messages and summaries that were cut.
     """
 
     counted: list[MessageCount]

@@ -1,8 +1,8 @@
 """The components that the engine uses but does not create. Some of them can change during a session.
 
 Invariant: all extensions (tools, middlewares, agents, hooks and listeners) are replaced together, between two
-iterations of the main agent. No iteration uses both old and new ones. A delegate keeps the extensions that it started
-with.
+iterations of the main agent. No iteration uses both old and new extensions. A delegate keeps the extensions that it
+started with.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -27,7 +27,7 @@ CellState: TypeAlias = Literal["waiting", "running", "stopped", "passed", "faile
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run. `done` counts its finished cells, `cells` all its cells.
+    """A run. `done` counts its finished cells, and `cells` counts all its cells.
 
     `path` is relative to the working folder if possible.
     """

@@ -1,4 +1,4 @@
-"""The check of a case's `expected`: assertions about files and tools, such as those that `eval freeze` proposes."""
+"""The check of a case's `expected`: assertions about files and tools. `eval freeze` proposes such assertions."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,3 +1,3 @@
-"""Sessions as clients use them, with the engine in this process or in another one; also resuming and forking of
-sessions.
+"""Sessions as clients use them, with the engine in this process or in another one. Sessions can be resumed and
+forked.
 """

@@ -1,6 +1,6 @@
 """Substitutes for the model, the tools, the repository map and the environment in the rerun of a recorded turn.
 
-Invariant: no method of a real tool that has side effects is called. The recorded answers of the model are returned in
+Invariant: a real tool's methods with side effects are never called. The recorded answers of the model are returned in
 order, whatever the requests contain.
 """
 

@@ -1,6 +1,6 @@
 """Search for start-up files of this Python interpreter that no package installed.
 
-A start-up file runs at every start of Python, before the program.
+Python reads a start-up file at every start, before the program.
 
 Invariant: the files are compared by hash, and never run or imported.
 """

@@ -1,6 +1,6 @@
 """The subcommands `sessions revert` and `sessions checkpoints`: go back to an event, and list the checkpoints.
 
-Invariant: the session's engine does the revert and records it, so that `/redo` can undo it. Files that someone else
+Invariant: the session's engine does the revert and records it. So `/redo` can undo the revert. Files that someone else
 also changed are kept, except files given by `--overwrite`.
 """
 

@@ -1,7 +1,7 @@
 """Index of a repository: one SQLite file in the user's cache folder.
 
-Invariant: a deleted or damaged index is rebuilt. Nothing else is lost. Nothing is unpickled, and readers never wait for
-a writer. The same files give the same content, in any order of indexing.
+Invariant: a deleted or damaged index is rebuilt, and nothing else is lost. Nothing is unpickled, and readers never wait
+for a writer. The same files give the same content, in any order of indexing.
 """
 
 import hashlib

@@ -1,6 +1,7 @@
-"""The folder of a trajectory, `trace.parquet` and `repo.bundle`, made from a session's log and kept up to date.
+"""The folder of a trajectory. Its files `trace.parquet` and `repo.bundle` are made from a session's log.
 
-Invariant: the log is the only source. A file that is missing, cut short or older than the log is made again from the log.
+Invariant: the log is the only source. A file that is missing, cut short or older than the log is made again from the
+log.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The files that the session changed: on the current branch with line counts, and across all undos and redos.
+"""The files that the session changed. They are tracked on the current branch, and also across all undos and redos.
 
 Invariant: a file that only a person changed is left out. After the session has changed a file, a person's changes are
 part of the file's net change. `ModifiedFiles` applies all changes in time order, on any branch, because reverting only

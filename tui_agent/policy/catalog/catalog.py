@@ -1,7 +1,7 @@
 """The catalog of known programs: looks up their entries in the product's files and in additional tables.
 
-Invariant: a file is read when its program is first looked up. A user's entry replaces the product's. A plugin's table
-can add programs that the catalog does not have. Otherwise a project's or plugin's table can only add effects.
+Invariant: a file is read when its program is first looked up. A user's entry replaces the product's entry. A plugin's
+table can add programs that the catalog does not have. Otherwise a project's or plugin's table can only add effects.
 """
 
 import tomllib

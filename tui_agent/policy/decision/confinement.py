@@ -1,4 +1,4 @@
-"""Limits of the sandbox: cases where it cannot confine a command that is not fully understood.
+"""Limits of the sandbox: cases where the sandbox cannot confine a command that is not fully understood.
 
 Examples are deletions, work done by a process outside the sandbox, and hidden commands.
 

@@ -1,4 +1,4 @@
-"""The files that the commands of a line use. Earlier commands of the line can make files reachable for later ones.
+"""The files that the commands of a line use. A command can make files reachable for the later commands of the line.
 
 `ln -s /etc l; cat l/x` reads a file through a new link, and after `shopt -s dotglob` a `*` also matches hidden names.
 

@@ -1,4 +1,4 @@
-"""The parser of options and operands, which follows the catalog's list for a program exactly as getopt_long would.
+"""The parser of options and operands. It applies the catalog's list for a program exactly as getopt_long would.
 
 Invariant: an option that is unlisted, abbreviated, uncertain or given an unexpected value raises a doubt. Parsing
 continues after such an option, so that `deny` rules see as much as possible.

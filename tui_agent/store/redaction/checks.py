@@ -1,6 +1,6 @@
 """The checks that a rule can name, for conditions that a pattern cannot express.
 
-Invariant: a check can only reject a candidate. It never finds new ones.
+Invariant: a check can only reject a candidate. It never finds a new candidate.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Sends the text of the prompt: a message, a slash command, or a shell line.
 
-Invariant: text that is refused returns to the prompt, in front of anything typed since.
+Invariant: text that is refused returns to the prompt, in front of the text that was typed since then.
 """
 
 from tui_agent.protocol.commands import Attachment, Queue, RunCommand, RunUserShell, Steer, SubmitPrompt

@@ -1,4 +1,5 @@
-"""The visible part of the transcript. It keeps its position when rows are added or removed, or an estimate was wrong.
+"""The visible part of the transcript. It keeps its position when rows are added or removed, or if an estimate was
+wrong.
 
 Invariant: while `anchored`, the last row is at the bottom. Otherwise the row at the top stays the same row of the same
 entry. This module is pure: it uses neither Textual nor a clock.

@@ -1,6 +1,6 @@
 """Sandboxes of E2B, through its SDK (extra `e2b`).
 
-The SDK gives output as text, so bytes that are not UTF-8 arrive replaced.
+The SDK gives output as text, so bytes that are not UTF-8 are replaced.
 """
 
 import shlex

@@ -1,8 +1,8 @@
 """An environment that runs commands on a provider's machine and reads files on this machine.
 
 The workspace is copied to the machine at the same path. Before each command, files that changed here are copied to the
-remote machine. After it, files that changed on the remote machine are copied back. So file tools, checkpoints, the
-repository map and mentions see what commands change.
+remote machine. After the command, files that changed on the remote machine are copied back. So file tools, checkpoints,
+the repository map and mentions see what commands change.
 
 Invariant: a command's result is returned only after its changes have been copied back.
 """

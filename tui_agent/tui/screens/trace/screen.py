@@ -1,4 +1,4 @@
-"""The trace screen: every span (turn, iteration, call) with its measures and its time, filters, and details of a span.
+"""The trace screen: a list of all spans (turns, iterations, calls) with their measures, filters, and a span's details.
 
 Invariant: only visible rows are drawn, so scrolling is as fast with fifty thousand spans as with ten. The selection
 stays while new spans arrive.
