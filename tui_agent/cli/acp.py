@@ -1,4 +1,4 @@
-"""Let an editor that speaks the Agent Client Protocol use tui-agent; the editor starts this command itself.
+"""Let an editor use tui-agent through the Agent Client Protocol. The editor starts this command itself.
 
 Invariant: only the protocol's messages are printed on standard output.
 """

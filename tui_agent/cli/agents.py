@@ -1,4 +1,4 @@
-"""List the agents: main agents, which can run a session, and delegates, which can get a task from an agent."""
+"""List the agents. Main agents can run a session; delegates can get a task from an agent."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Write the workspace's files as they were after a given part of a session to a new folder."""
+"""Write the workspace's files to a new folder, as they were after a given part of a session."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Print a script that lets a shell complete the commands and options of tui-agent, or a man page."""
+"""Print a man page, or a script that lets a shell complete the commands and options of tui-agent."""
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence

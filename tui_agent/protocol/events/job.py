@@ -31,8 +31,8 @@ class JobStarted(Payload):
 class JobProgress(Payload):
     """New output of a background job, to append to the earlier output.
 
-    Of very long output, only samples are recorded. `size` is the number of bytes that the job has printed so far,
-    including bytes that were not recorded.
+    If the output is very long, only samples are recorded. `size` is the number of bytes that the job has printed so
+    far, including bytes that were not recorded.
     """
 
     kind: Literal["job.progress"] = "job.progress"

@@ -90,7 +90,7 @@ class UserShellStarted(Payload):
 class UserShellProgress(Payload):
     """New output of a command that the user typed after `!`. The output is merged like a tool's output.
 
-    Of very long output, only samples are recorded.
+    If the output is very long, only samples are recorded.
     """
 
     kind: Literal["user.shell_progress"] = "user.shell_progress"
