@@ -29,8 +29,8 @@ IMAGE_LEFT_OUT = "[image left out: this model does not accept images]"
 class MessageCache:
     """Cache of converted answers. Only answers with calls or reasoning are cached, because their conversion is slow.
 
-    An answer that is no longer sent, for example because it was compacted, is dropped after `CACHE_AGE` to 2 ×
-    `CACHE_AGE` requests.
+    An answer that is no longer sent, for example because it was compacted, stays in the cache for `CACHE_AGE` to 2 ×
+    `CACHE_AGE` further requests.
     """
 
     def __init__(self) -> None:

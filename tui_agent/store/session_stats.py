@@ -200,8 +200,8 @@ def _head_target(line: bytes, blobs: BlobStore, branch_end: int | None) -> int |
 class _LaterLines:
     """Facts from the lines of a log after the current line, while the log is read backwards.
 
-    `settled` are the ids of requests and questions that were decided; `has_content` is True if these lines belong to a
-    turn. `ended` is the outcome of an interrupted turn, unless an earlier line has a request that nobody answered.
+    `settled` are the ids of requests and questions that were decided. `has_content` is True if the later lines belong
+    to a turn. `ended` is the outcome of an interrupted turn, unless an earlier line has a request that nobody answered.
     """
 
     settled: set[str] = field(default_factory=set)

@@ -10,7 +10,7 @@ from tui_agent.protocol.events.todo import TodoItem, TodoUpdated
 class TodoView:
     """The todo list. `current` is the index of the item in progress.
 
-    `done` counts completed and verified items, and `total` all items that were not dropped.
+    `done` counts completed and verified items. `total` counts all items that were not dropped.
     """
 
     items: tuple[TodoItem, ...] = ()
