@@ -1,6 +1,4 @@
-"""Composition of an engine's extensions from plugins, hooks and command files. It is repeated when these files
-change.
-"""
+"""Composition of an engine's extensions from plugins, hooks and command files. Changed files are loaded again."""
 
 from collections.abc import Mapping, Sequence
 
