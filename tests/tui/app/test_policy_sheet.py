@@ -84,20 +84,31 @@ def test_the_grid_says_what_the_policy_does(sandboxed: bool) -> None:
         "network": [NetworkEffect(host="example.org"), RunEffect(script="curl example.org")],
         "outside": [ReadEffect(path="/home/bob/a"), WriteEffect(path="/home/bob/a")],
     }
-    said = {"yes": "allow", "asks": "ask", "no": "deny", "sandbox": "allow" if sandboxed else "ask"}
+    said = {
+        "yes": "allow",
+        "asks": "ask",
+        "asks*": "ask",
+        "no": "deny",
+        "sandbox": "allow" if sandboxed else "ask",
+    }
     assert tuple(GRID) == POLICIES and tuple(samples) == COLUMNS
     for policy in POLICIES:
         for column, cell in zip(COLUMNS, GRID[policy], strict=True):
             for effect in samples[column]:
                 facts = PolicyFacts("/home/ada/ws", policy, sandboxed=sandboxed)
                 assert RulePolicy().decide("t", (effect,), facts).verdict == said[cell], (policy, column)
+        facts = PolicyFacts("/home/ada/ws", policy, restorable_files=frozenset({"/home/ada/ws/a"}))
+        verdict = RulePolicy().decide("run_command", (RunEffect(script="rm a"),), facts).verdict
+        cell = GRID[policy][COLUMNS.index("remove")]
+        assert verdict == ("allow" if cell.endswith("*") else said[cell]), policy
 
 
 async def test_it_shows_profiles_sandbox_and_rules_with_their_source() -> None:
     async with open_app(with_rule(), outside=says_rules) as driven:  # type: ignore[arg-type]
         await opened(driven)
         text = driven.text()
-        assert "ask in force" in text and "accept-edits    yes        yes        asks       yes" in text
+        assert "ask in force" in text and "accept-edits    yes        yes        asks*      yes" in text
+        assert "* a command may delete files that it names and /undo can restore" in text
         assert "bubblewrap: commands write only to this workspace" in text
         assert RULE in text
         own, project = (re.escape(f"Saved in {file}") + r"\s+▌?[^▌]*▌ +" for file in SAVED)
@@ -112,7 +123,7 @@ async def test_without_a_sandbox_it_says_so_and_why() -> None:
     async with open_app(records, outside=says_rules) as driven:
         await opened(driven)
         assert "none. bubblewrap is not installed. accept-edits asks about commands." in driven.text()
-        assert "accept-edits    yes        yes        asks       asks" in driven.text()
+        assert "accept-edits    yes        yes        asks*      asks" in driven.text()
 
 
 async def test_enter_switches_and_shift_tab_goes_on_and_the_sheet_stays() -> None:

@@ -69,6 +69,24 @@ def test_a_line_is_judged_with_the_sandbox_that_a_session_would_have(call: Call,
     assert call(*words)[1].splitlines()[0] == "ask: foo"
 
 
+def test_it_says_that_a_session_may_delete_what_undo_can_restore(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "keep").mkdir()
+    (tmp_path / "link").symlink_to("keep")
+    monkeypatch.chdir(tmp_path)
+    words = ("policy", "check", "--policy", "accept-edits")
+    out = call(*words, "--", "rm my_notes.txt b")[1].splitlines()
+    assert out[0] == "ask: rm my_notes.txt b"
+    assert "  session runs it unasked if /undo can restore my_notes.txt and b" in out
+    found = json.loads(call(*words, "--json", "--", "rm my_notes.txt")[1])
+    assert found["decision"] == "ask" and found["allowed_if_restorable"] == ["my_notes.txt"]
+    for line in ("rm -r keep", "rm *.txt", "rm link/a", "rm my_notes.txt && curl x.org", "rm ../a"):
+        assert "unasked" not in call(*words, "--", line)[1], line
+    assert "unasked" not in call("policy", "check", "--", "rm my_notes.txt")[1]
+    assert "unasked" not in call("policy", "check", "--policy", "plan", "--", "rm my_notes.txt")[1]
+
+
 LINE = "ls \\\n src"
 
 

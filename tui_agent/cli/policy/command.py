@@ -13,6 +13,7 @@ from tui_agent.cli.options import POLICIES, Parser, Verbs, load_context
 from tui_agent.cli.output import dim, escape_control, say, say_json, say_json_lines, say_result
 from tui_agent.cli.policy import rule_trial
 from tui_agent.cli.policy.rule_trial import OPTION_GROUPS, load_catalog
+from tui_agent.engine.tools.restorable_files import find_named_deletions
 from tui_agent.errors import EnvironmentFault, UsageError
 from tui_agent.policy.decision.escalations import GIT
 from tui_agent.policy.decision.policy import RulePolicy
@@ -20,7 +21,7 @@ from tui_agent.policy.decision.rule_file import remove_rule
 from tui_agent.policy.decision.table_check import check_table_path
 from tui_agent.policy.rules.grammar import Rule
 from tui_agent.ports.policy import Decision, PolicyFacts
-from tui_agent.protocol.effects import RunEffect
+from tui_agent.protocol.effects import Effect, RunEffect
 from tui_agent.wiring import policy as judging
 from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.startup_context import StartupContext
@@ -109,9 +110,10 @@ def check_command(arguments: argparse.Namespace) -> int:
     command = " ".join(arguments.command)
     if not command.strip():
         raise UsageError("No command line given.", hint="Example: tui-agent policy check -- git status")
-    decision, reasons = bench.judge(command)
+    judged = bench.judge(command)
+    decision = judged.decision
     if arguments.json:
-        say_json(as_json(command, decision, reasons, explain=arguments.explain))
+        say_json(as_json(command, judged, explain=arguments.explain))
         return 0
     say(f"{decision.verdict}: {escape_control(command)}")
     say(f"  does    {', '.join(decision.classes) or '-'}")
@@ -121,7 +123,10 @@ def check_command(arguments: argparse.Namespace) -> int:
         say(f"  risk    {decision.risk}")
     if decision.repository_read_only:
         say(f"  sandbox {bench.env.sandbox.kind} limits what the command can change")
-    for reason in reasons if arguments.explain else ():
+    if judged.allowed_if_restorable:
+        files = escape_control(" and ".join(judged.allowed_if_restorable))
+        say(f"  session runs it unasked if /undo can restore {files}")
+    for reason in judged.reasons if arguments.explain else ():
         say(f"  {escape_control(reason)}")
     return 0
 
@@ -154,7 +159,7 @@ def answer_lines(bench: "PolicyBench", *, explain: bool) -> Exit:
             status = Exit.FAILED
             say_json({"line": number, "error": str(error)})
         else:
-            say_json(as_json(command, *bench.judge(command), explain=explain))
+            say_json(as_json(command, bench.judge(command), explain=explain))
     return status
 
 
@@ -173,6 +178,18 @@ def read_line(line: str) -> str:
     if not isinstance(value["command"], str):
         raise ValueError('"command" is not a string')
     return value["command"]
+
+
+@dataclass(frozen=True)
+class JudgedCommand:
+    """The policy's decision about a command line, and the reasons that led to it, in order.
+
+    `allowed_if_restorable` is not empty if a session allows the command instead when `/undo` can restore these files.
+    """
+
+    decision: Decision
+    reasons: Sequence[str] = ()
+    allowed_if_restorable: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -204,8 +221,8 @@ class PolicyBench:
         )
         return cls(policy, facts, env)
 
-    def judge(self, command: str) -> tuple[Decision, tuple[str, ...]]:
-        """Return the policy's decision about a bash script, and the reasons that led to it, in order.
+    def judge(self, command: str) -> JudgedCommand:
+        """Judge a bash script.
 
         A script with a path that cannot be resolved is denied, as in a session.
         """
@@ -216,7 +233,7 @@ class PolicyBench:
             expanded = {path: os.path.expanduser(path) for path in paths}  # noqa: PTH111 - as a shell does
             real_paths = env.resolve_all(expanded.values())
         except EnvironmentFault as fault:
-            return Decision("deny", "guard.path", fault.message), ()
+            return JudgedCommand(Decision("deny", "guard.path", fault.message))
         programs = policy.started_programs(effects)
         resolved = {path: real_paths[target] for path, target in expanded.items()}
         facts = replace(
@@ -227,13 +244,22 @@ class PolicyBench:
             workspace_programs=env.find_workspace_programs(programs),
             git_is_steered=GIT in programs and env.git_is_steered(policy.git_folders(effects)),
         )
-        return policy.decide(TOOL, effects, facts), policy.explain(TOOL, effects, facts)
+        decision, reasons = policy.decide(TOOL, effects, facts), policy.explain(TOOL, effects, facts)
+        return JudgedCommand(decision, reasons, self._find_deletions_to_allow(effects, facts, decision))
+
+    def _find_deletions_to_allow(
+        self, effects: Sequence[Effect], facts: PolicyFacts, decision: Decision
+    ) -> list[str]:
+        """Return the files that the commands delete, if the policy allows this once `/undo` can restore them."""
+        deleted = find_named_deletions(self.policy, self.env, effects) if decision.verdict == "ask" else []
+        facts = replace(facts, restorable_files=frozenset(deleted))
+        is_allowed = bool(deleted) and self.policy.decide(TOOL, effects, facts).verdict == "allow"
+        return [os.path.relpath(path, self.env.root) for path in deleted] if is_allowed else []
 
 
-def as_json(
-    command: str, decision: Decision, reasons: Sequence[str] = (), *, explain: bool = False
-) -> dict[str, object]:
-    """Return a decision about `command` as a JSON object, with its `reasons` if `explain` is True."""
+def as_json(command: str, judged: JudgedCommand, *, explain: bool = False) -> dict[str, object]:
+    """Return a decision about `command` as a JSON object, with its reasons if `explain` is True."""
+    decision, files = judged.decision, list(judged.allowed_if_restorable)
     return {
         "command": command,
         "decision": decision.verdict,
@@ -241,7 +267,8 @@ def as_json(
         "effects": [RunEffect(script=command).model_dump(mode="json")],
         "rule": decision.rule_id,
         "reason": decision.reason,
-        **({"explanation": list(reasons)} if explain else {}),
+        **({"allowed_if_restorable": files} if files else {}),
+        **({"explanation": list(judged.reasons)} if explain else {}),
     }
 
 

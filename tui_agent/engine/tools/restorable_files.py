@@ -4,6 +4,7 @@ Invariant: a file counts only if its path contains no symbolic link and the newe
 """
 
 import posixpath
+from collections.abc import Sequence
 
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.components import EngineParts
@@ -11,6 +12,9 @@ from tui_agent.engine.tools.registry import CheckedCall
 from tui_agent.errors import CheckpointError
 from tui_agent.policy.decision.profiles import PROFILES
 from tui_agent.ports.checkpoint import Checkpoints
+from tui_agent.ports.environment import Environment
+from tui_agent.ports.policy import Policy
+from tui_agent.protocol.effects import Effect
 
 
 class RestorableFiles:
@@ -30,9 +34,7 @@ class RestorableFiles:
         if profile.writes_inside != "allow" or profile.deletes_inside == "allow":
             return frozenset()
         root = self._parts.env.resolve("")
-        deleted = self._parts.policy.deleted_files(checked.effects)
-        resolved = self._parts.env.resolve_all([posixpath.normpath(f"{root}/{path}") for path in deleted])
-        inside = [path for path in resolved if resolved[path] == path and path.startswith(f"{root}/")]
+        inside = find_named_deletions(self._parts.policy, self._parts.env, checked.effects)
         store = self._checkpointing.store
         if not inside or store is None:
             return frozenset()
@@ -44,6 +46,14 @@ class RestorableFiles:
             return frozenset()
         unchanged = [path for path in inside if path.removeprefix(f"{root}/") not in changed]
         return frozenset([path for path in unchanged if await _holds(store, path.removeprefix(f"{root}/"))])
+
+
+def find_named_deletions(policy: Policy, env: Environment, effects: Sequence[Effect]) -> list[str]:
+    """Return the absolute paths of the workspace's files that a call's commands delete by name, without links."""
+    root = env.resolve("")
+    deleted = [posixpath.normpath(f"{root}/{path}") for path in policy.deleted_files(effects)]
+    resolved = env.resolve_all(deleted)
+    return [path for path in resolved if resolved[path] == path and path.startswith(f"{root}/")]
 
 
 async def _holds(store: Checkpoints, path: str) -> bool:

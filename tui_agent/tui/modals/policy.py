@@ -13,7 +13,7 @@ from textual.strip import Strip
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.views import ViewName
 from tui_agent.tui.actions import KeyHint, Scope
-from tui_agent.tui.panes.policy import COLUMNS, GRID, policy_role
+from tui_agent.tui.panes.policy import COLUMNS, GRID, RESTORABLE, policy_role
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Looks, Role
 from tui_agent.tui.widgets.rows import Pen, wrap
@@ -21,12 +21,13 @@ from tui_agent.tui.widgets.sheet import ChoiceSheet
 
 _NAME_WIDTH: Final = 16
 _SHORT: Final = {"network": "net", "outside": "out"}
-_DROPPED_FIRST: Final = (0, 2, 5)
+_REMOVE: Final = COLUMNS.index("remove")
+_DROPPED_FIRST: Final = (0, _REMOVE, 5)
 """Indices of the columns to leave out, in this order, if the table of policies is too wide.
 
 Column 0 is the first: its values are the same for all policies.
 """
-_ROLES: Final[dict[str, Role]] = {"yes": "t1", "asks": "t2", "no": "t3"}
+_ROLES: Final[dict[str, Role]] = {"yes": "t1", "asks": "t2", "asks*": "t2", "no": "t3"}
 _LIMITS_OF_BYPASS: Final = (
     "Even bypass never reads secrets, edits git hooks or start-up files, or wipes a folder. It asks if a command is unclear, "
     "and if a rule requires approval."
@@ -137,7 +138,7 @@ class PolicySheet(ChoiceSheet[None]):
         room = width - name_width - 4
         shown = list(range(len(COLUMNS)))
         for column in _DROPPED_FIRST:
-            if room // len(shown) < 5:
+            if room // len(shown) < (6 if _REMOVE in shown else 5):
                 shown.remove(column)
         cell_width = max(5, room // len(shown))
         names = [COLUMNS[column] for column in shown]
@@ -155,7 +156,7 @@ class PolicySheet(ChoiceSheet[None]):
                 word = ("yes" if self._state().sandbox else "asks") if verdict == "sandbox" else verdict
                 left.append(pen.part(word.ljust(cell_width), _ROLES[word]))
             rows.append(pen.line(width, left))
-        return rows
+        return [*rows, *self.text_rows(width, RESTORABLE, "t3")] if _REMOVE in shown else rows
 
     def _sandbox_rows(self, width: int) -> list[Strip]:
         state, symbols = self._state(), self.looks.symbols

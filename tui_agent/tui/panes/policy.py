@@ -1,5 +1,7 @@
 """Colours and short descriptions of the policies. Invariant: a policy's name is always shown with its colour."""
 
+from typing import Final
+
 from tui_agent.tui.theme.theme import Role
 
 ROLES: dict[str, Role] = {"plan": "success", "ask": "accent", "accept-edits": "warning", "bypass": "error"}
@@ -29,13 +31,15 @@ COLUMNS: tuple[str, ...] = ("read", "edit", "remove", "run", "network", "outside
 GRID: dict[str, tuple[str, ...]] = {
     "plan": ("yes", "no", "no", "no", "no", "no"),
     "ask": ("yes", "asks", "asks", "asks", "asks", "asks"),
-    "accept-edits": ("yes", "yes", "asks", "sandbox", "asks", "asks"),
+    "accept-edits": ("yes", "yes", "asks*", "sandbox", "asks", "asks"),
     "bypass": ("yes", "yes", "yes", "yes", "yes", "yes"),
 }
 """Maps a policy to its answers, one for each of `COLUMNS`.
 
-The answer `sandbox` means `yes` if commands run in a sandbox, and `asks` if they do not.
+The answer `sandbox` means `yes` if commands run in a sandbox, and `asks` if they do not. `asks*` means `asks` with the
+exception in `RESTORABLE`.
 """
+RESTORABLE: Final = "* a command may delete files that it names and /undo can restore"
 
 
 def policy_role(name: str) -> Role:
