@@ -26,7 +26,8 @@ _SEALED = (
     "such as git add and git commit. Run them in a separate call, without programs that run code."
 )
 _READ_ONLY_RUN = "The command tried to change the workspace, which is read-only for this command."
-_BUSY = re.compile(r"device or resource busy|\bEBUSY\b|invalid cross-device link|\bEXDEV\b", re.IGNORECASE)
+_BUSY = re.compile(r"device or resource busy|\bEBUSY\b", re.IGNORECASE)
+_CROSS_DEVICE = re.compile(r"cross-device link|\bEXDEV\b|os error 18\b|errno 18\b", re.IGNORECASE)
 DENIED = re.compile(r"permission denied|access denied|\bEACCES\b|os error 13\b|errno 13\b", re.IGNORECASE)
 _NOT_PERMITTED = re.compile(
     r"operation not permitted|no new privileges|\bEPERM\b|os error 1\b|errno 1\b", re.IGNORECASE
@@ -163,6 +164,12 @@ def _explain_line(line: str, bounds: Bounds, network: bool) -> str:
     if _READ_ONLY.search(line) or _BUSY.search(line):
         changed = _describe_paths(outside or _find_paths(line))
         return f"The command tried to change {changed}, which the sandbox does not allow."
+    if _CROSS_DEVICE.search(line):
+        place = f"{_describe_paths(outside)} is" if outside else "parts of the workspace are"
+        return (
+            f"In the sandbox, {place} on a file system of its own, so files cannot be renamed or linked across. "
+            "They can be copied, as mv does."
+        )
     if _EXISTS.search(line) and any(name in line for name in bounds.absent):
         return "The command tried to create a repository, which the sandbox does not allow."
     if _KEYS.search(line.lower()):
