@@ -17,7 +17,7 @@ MIN_TIMEOUT_S = 1.0
 
 
 async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, DecodedOutput]:
-    """Run a program until it ends or a time limit is reached; return its result and its output.
+    """Run a program until it ends or a time limit is reached; return its result, without the bytes, and its output.
 
     Cancelling stops the program. Raises `ToolError` if the program or folder is not found, `EnvironmentFault` if the
     program cannot be started.
@@ -35,9 +35,13 @@ async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, Dec
             result.blocked or result.message or "The program could not be started.",
             hint="Nothing was run. This is a problem of the machine, not of the command.",
         )
-    return result, await asyncio.to_thread(
-        decode_output, result.output, result.dropped_bytes, ctx.blobs.put_text, result.cut_offset
-    )
+    output, result = [result.output], replace(result, output=b"")
+
+    def decode() -> DecodedOutput:
+        # The list is emptied, so that the bytes can be freed as soon as they are decoded.
+        return decode_output(output.pop(), result.dropped_bytes, ctx.blobs.put_text, result.cut_offset)
+
+    return result, await asyncio.to_thread(decode)
 
 
 def _limit_time(spec: ExecSpec, ctx: ToolContext) -> ExecSpec:

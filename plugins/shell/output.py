@@ -100,11 +100,12 @@ def _sample(newest: str, waiting: int, joint: str) -> str:
 class DecodedOutput:
     """A program's output as text: as stored, and without control sequences.
 
-    `dropped` is the number of bytes that were not stored.
+    `size` is the number of bytes that the program wrote, and `dropped` how many of them were not stored.
     """
 
     stored: LongText
     clean: str
+    size: int
     dropped: int
 
 
@@ -115,11 +116,13 @@ def decode_output(
 
     If `dropped` bytes are missing, a note is inserted at the byte position `cut_at`.
     """
-    text = data.decode("utf-8", "replace")
+    size = len(data) + dropped
     if dropped:
-        first, last = (piece.decode("utf-8", "replace") for piece in (data[:cut_at], data[cut_at:]))
-        text = f"{first}\n[{format_bytes(dropped)} of output was not kept]\n{last}"
-    return DecodedOutput(keep(text), strip_control_sequences(text), dropped)
+        note = f"\n[{format_bytes(dropped)} of output was not kept]\n".encode()
+        data = b"".join((memoryview(data)[:cut_at], note, memoryview(data)[cut_at:]))
+    text = data.decode("utf-8", "replace")
+    del data  # up to 50 MB, which storing the text needs again
+    return DecodedOutput(keep(text), strip_control_sequences(text), size, dropped)
 
 
 def shorten_for_model(

@@ -76,7 +76,7 @@ class RunCommand(api.BaseTool):
                 "exit_code": result.exit_code,
                 "ended": result.outcome,
                 "shell": bool(script),
-                "bytes": len(result.output) + result.dropped_bytes,
+                "bytes": output.size,
             },
             events=_test_events(TestCommand(argv, detect_framework(argv), args.cwd), result, output, ctx),
             full_output=output.stored,

@@ -11,7 +11,7 @@ from tests.stubs.tool_context import Bench, text, tools_of
 from tui_agent.protocol.base import BlobText
 
 SIZE = int(float(os.environ.get("GIGABYTES", "10")) * 1_000_000_000)
-MOST_MORE_MB = 450.0
+MOST_MORE_MB = 180.0
 """The 50 MB that are kept, as bytes and as text, while they are put together; the same for any size."""
 
 pytestmark = [pytest.mark.soak, linux_only("reads /proc")]

@@ -32,6 +32,8 @@ CANCEL_GRACE_S = 0.1
 """Seconds between SIGTERM and SIGKILL after an interrupt by the user, who expects the prompt within 300 ms."""
 CLEANUP_LIMIT_S = 5.0
 _CHUNK = 1 << 16
+_TRIM_BYTES = 4 << 20
+"""Number of bytes by which a collected end of output may exceed its limit before it is trimmed."""
 SIGNAL_CODES = range(129, 160)
 _FINAL_OUTPUT_S = 0.5
 """Seconds to wait for more output if the program has ended but other processes still have the pipe open."""
@@ -114,7 +116,7 @@ class OutputCollector:
             remaining = data[room:]
         if self._newest and remaining:
             self._last += remaining
-            if len(self._last) > 2 * self._newest:
+            if len(self._last) > self._newest + _TRIM_BYTES:
                 del self._last[: -self._newest]
         self._sink(data)
 
@@ -129,7 +131,8 @@ class OutputCollector:
         return len(self._first)
 
     def output(self) -> bytes:
-        return bytes(self._first) + bytes(self._last[-self._newest :] if self._newest else b"")
+        newest = min(len(self._last), self._newest)
+        return b"".join((self._first, memoryview(self._last)[len(self._last) - newest :]))
 
 
 async def run_command(
