@@ -110,8 +110,8 @@ def test_operands_that_read_need_reads_below_and_examples_are_tried_all_the_same
     below, example = check(text)
     assert below == Problem(
         "my.toml:3",
-        "programs.showlog: reads_below is missing: write true if the program reads everything below a folder that "
-        "it is given, else false",
+        "programs.showlog: reads_below is missing: write true if the program reads everything below its folder "
+        "arguments, else false",
     )
     assert example.place == "my.toml:16"
 
