@@ -10,7 +10,7 @@ from tui_agent.cli.options import EVERYTHING, Parser, Verbs, ignored_file_notice
 from tui_agent.cli.output import say, say_json, say_json_lines, table
 from tui_agent.config.programs import find_system_program
 from tui_agent.config.settings import Config
-from tui_agent.config.user_choices import FILE_NAME
+from tui_agent.config.user_choices import APP_CHOICES, FILE_NAME
 from tui_agent.errors import UsageError
 
 EXAMPLES = """\
@@ -61,11 +61,10 @@ def flatten_settings(value: object, key: str = "") -> list[tuple[str, object]]:
 
 
 def show_config(arguments: argparse.Namespace) -> int:
-    """Print the effective settings and the layer that set each of them."""
-    config = load_context(arguments, interactive=True).config
-    settings = [
-        (key, value, config.origin(key)) for key, value in flatten_settings(config.model_dump(mode="json"))
-    ]
+    """Print the effective settings of the app and the layer that set each of them."""
+    config = load_context(arguments, interactive=True, client="app").config
+    values = flatten_settings(config.model_dump(mode="json"))
+    settings = [(key, value, _describe_origin(config, key)) for key, value in values]
     if arguments.json:
         say_json_lines({"key": key, "value": value, "origin": origin} for key, value, origin in settings)
         return 0
@@ -78,6 +77,12 @@ def show_config(arguments: argparse.Namespace) -> int:
     for notice in ignored_file_notices(config):
         say(notice)
     return 0
+
+
+def _describe_origin(config: Config, key: str) -> str:
+    origin = config.origin(key)
+    is_app_only = key in APP_CHOICES and origin.endswith(FILE_NAME)
+    return f"{origin} (in the app only)" if is_app_only else origin
 
 
 def show_paths(arguments: argparse.Namespace) -> int:

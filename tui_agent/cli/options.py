@@ -306,13 +306,15 @@ def _resolve_plugin_dir(path: Path) -> Path:
     return place
 
 
-def load_context(arguments: argparse.Namespace, *, interactive: bool = False) -> "StartupContext":
+def load_context(
+    arguments: argparse.Namespace, *, interactive: bool = False, client: Client = "headless"
+) -> "StartupContext":
     """Load the configuration and the session store that the parsed arguments select.
 
-    If `interactive` is True, use the settings that the app would use. Raises `UsageError` or `ConfigError` if the
+    If `client` is "app", also use the theme and the policy that the app remembers. Raises `UsageError` or `ConfigError` if the
     arguments or the configuration are not valid.
     """
-    options = session_options(arguments, client="headless", interactive=interactive)
+    options = session_options(arguments, client=client, interactive=interactive)
     context: StartupContext = import_module("tui_agent.wiring.startup_context").load_startup_context(options)
     return context
 

@@ -16,6 +16,8 @@ MAX_PROJECTS: Final = 300
 """Maximum number of projects with a remembered policy. The most recent choices are kept."""
 MAX_ADDRESSES: Final = 20
 """Maximum number of models with a remembered address. The most recent choices are kept."""
+APP_CHOICES: Final = ("theme", "policy")
+"""Settings whose remembered choice is used only in the app. A headless run uses only the remembered model."""
 NEVER_REMEMBERED: Final = "bypass"
 
 

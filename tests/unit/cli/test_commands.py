@@ -9,6 +9,7 @@ import pytest
 from tests.unit.cli.conftest import Call, json_lines
 from tui_agent.cli.sessions.resume import pick_session
 from tui_agent.config.paths import find_paths
+from tui_agent.config.user_choices import UserChoices
 from tui_agent.errors import SessionNotFound, UsageError
 from tui_agent.protocol.events.session import SessionStarted, SessionTitled
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
@@ -88,6 +89,21 @@ def test_config_show_tells_where_a_value_comes_from(
     _, plain, _ = call("config", "show")
     assert "policy" in plain
     assert "vim" not in plain
+
+
+def test_config_show_lists_the_choices_that_count_in_the_app_only(
+    call: Call, tmp_path: Path, work: Path
+) -> None:
+    choices = UserChoices(theme="day", model="openai/x", policies={str(work): "accept-edits"})
+    path = tmp_path / "choices.json"
+    path.write_text(choices.to_json())
+    _, out, _ = call("config", "show", "--json")
+    settings = {line["key"]: (line["value"], line["origin"]) for line in json_lines(out)}
+    assert settings["model"] == ("openai/x", str(path))
+    assert settings["theme"] == ("day", f"{path} (in the app only)")
+    assert settings["policy"] == ("accept-edits", f"{path} (in the app only)")
+    _, out, _ = call("config", "show", "--json", "--policy", "plan")
+    assert {"key": "policy", "value": "plan", "origin": "options"} in json_lines(out)
 
 
 RULES = """\
