@@ -46,6 +46,11 @@ def read_alternates(objects: Path) -> list[bytes]:
     return path.read_bytes().splitlines() if path.exists() else []
 
 
+def borrows_from_partial_clone(store: Path) -> bool:
+    """Return True if the store borrows from a clone made with `git clone --filter`."""
+    return any(any(folder.glob("pack/*.promisor")) for folder in _borrowed_folders(store / "objects"))
+
+
 def _borrowed_folders(objects: Path) -> list[Path]:
     entries = [line for line in read_alternates(objects) if line and not line.startswith(b"#")]
     return [objects / os.fsdecode(_unquote(line)) for line in entries]

@@ -6,7 +6,11 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.workspace.checkpoints.alternates import alternates_file, describe_missing_folders
+from tui_agent.workspace.checkpoints.alternates import (
+    alternates_file,
+    borrows_from_partial_clone,
+    describe_missing_folders,
+)
 from tui_agent.workspace.checkpoints.borrowed_objects import (
     DURABLE_OPTIONS,
     copy_needed_objects,
@@ -47,7 +51,9 @@ async def _settle(shadow: CheckpointStore) -> bool:
     is_borrowing = await run_sync(alternates_file(shadow.git.folder).exists)
     copy_all = has_changed = False
     if is_borrowing and shadow.maintained_head != shadow.head:
-        copy_all = not describe_quota(shadow, await measure_needed(shadow))
+        # From a partial clone, `git repack` would copy everything that was ever fetched.
+        is_partial = await run_sync(borrows_from_partial_clone, shadow.git.folder)
+        copy_all = not is_partial and not describe_quota(shadow, await measure_needed(shadow))
         has_changed = not copy_all and await copy_needed_objects(shadow)
     loose, packs = await run_sync(_count_objects, shadow.git.folder)
     if copy_all or loose >= MIN_LOOSE_OBJECTS or packs >= MIN_PACKS:

@@ -42,6 +42,24 @@ async def test_what_is_too_much_stays_borrowed_and_its_loss_is_said(tmp_path: Pa
     assert (await made.find_changes()).paths == ("README",)
 
 
+async def test_of_a_partial_clone_only_what_checkpoints_need_is_copied(tmp_path: Path) -> None:
+    (tmp_path / "origin").mkdir()
+    origin = workspace(tmp_path / "origin", repository=True)
+    write(origin, {"large.bin": random.Random(1).randbytes(300_000).hex()})
+    git(origin, "add", "-A")
+    git(origin, "commit", "-q", "-m", "large")
+    git(origin, "rm", "-q", "large.bin")
+    git(origin, "commit", "-q", "-m", "small again")
+    git(origin, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--filter=blob:limit=1m", f"file://{origin}", str(tmp_path / "clone"))
+    made = await begun(tmp_path / "clone")
+    write(tmp_path / "clone", {"README": "new\n"})
+    await taken(made)
+    assert await made.run_maintenance()
+    assert measure_folder(tmp_path / "checkpoints.git") < 150_000
+    assert await made.verify() == []
+
+
 def rewrite_and_prune(folder: Path) -> None:
     """Begin the history anew without what it held, and let git throw away all that is not in it."""
     write(folder, {"README": "rewritten\n", "src/app.py": "rewritten\n"})
