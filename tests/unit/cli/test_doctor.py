@@ -104,3 +104,12 @@ def test_the_doctor_tells_wrong_keys(call: Call, tmp_path: Path) -> None:
         "note",
         "palette: Ctrl+Shift+T works only in terminals with the kitty keyboard protocol; in other terminals use Ctrl+P.",
     )
+
+
+def test_the_doctor_counts_all_files_of_the_sessions(call: Call, tmp_path: Path) -> None:
+    store = tmp_path / "sessions" / "ses_01" / "checkpoints.git"
+    store.mkdir(parents=True)
+    (tmp_path / "sessions").chmod(0o700)
+    (store / "pack").write_bytes(bytes(3_000_000))
+    (store.parent / "events.jsonl").write_text("")
+    assert ", 3 MB; " in str(json_lines(call("doctor", "--only", "sessions", "--json")[1])[0]["message"])

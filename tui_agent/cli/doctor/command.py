@@ -30,6 +30,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.ports.environment import ExecSpec, ProcessControl, SecretFile
 from tui_agent.protocol.unicode_text import format_count
+from tui_agent.store.store_cleanup import measure_session
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 from tui_agent.units import MEGABYTE, format_bytes, format_number
 from tui_agent.wiring import sandbox as confining
@@ -202,7 +203,7 @@ def sessions(base: StartupContext) -> CheckResult:
             f"Other users can read {session_folder}.", f"To restrict the folder: chmod 700 {session_folder}"
         )
     known = base.store.list()
-    used = format_bytes(sum(summary.size_bytes for summary in known))
+    used = format_bytes(sum(sum(measure_session(session).values()) for session in base.store.folders()))
     return ok(
         f"{folder}: {format_count(len(known), 'session')}, {used}; {format_bytes(shutil.disk_usage(existing).free)} free",
     )

@@ -109,7 +109,7 @@ class SessionsPage(SearchPage[Line]):
         sums = (
             format_count(len(self.rows), "session"),
             format_cost(sum(costs), digits=2) if costs else "",
-            format_bytes(sum(row.size_bytes for row in self.rows)),
+            f"{format_bytes(sum(row.size_bytes for row in self.rows))} of logs",
         )
         self.sums.set_sums([text for text in sums if text])
 

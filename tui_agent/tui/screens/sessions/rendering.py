@@ -82,7 +82,7 @@ class SessionTable:
             head("name".ljust(columns.name), "name"),
             head("folder".ljust(columns.folder) if columns.folder else ""),
             head("turns".rjust(columns.turns) if columns.turns else ""),
-            head("size".rjust(columns.size) if columns.size else "", "size"),
+            head("log size".rjust(columns.size) if columns.size else "", "size"),
             head("cost".rjust(columns.cost) if columns.cost else "", "cost"),
             head("age".rjust(columns.age), "used"),
         ]

@@ -231,7 +231,7 @@ class SessionsScreen(SessionsPage):
         kept = f"The session's {forks} forks keep their own copies of its events. " if forks else ""
         if forks == 1:
             kept = "The session's fork keeps its own copy of the events. "
-        size = f"{format_count(row.events, 'event')}, {format_bytes(row.size_bytes)}"
+        size = f"{format_count(row.events, 'event')}, a log of {format_bytes(row.size_bytes)}"
         paragraphs = (
             f"{row.name} ({size}), with its stored texts and checkpoints.",
             f"{kept}The files in the workspace do not change. This cannot be undone.",
