@@ -184,8 +184,20 @@ async def test_a_pasted_text_of_several_lines_is_kept_and_shown(tmp_path: Path) 
         shown.post_message(Paste("first\n" + "\n".join(str(number) for number in range(9))))
         await walked.quiet()
         assert "first" in walked.text() and "5 more lines. Ctrl+G edits it" in walked.text()
-        await walked.keys("x", "enter")
+        await walked.keys("x")
+        assert "Ctrl+G opens your editor." in walked.text(), "a typed key is not ignored silently"
+        await walked.keys("enter")
         assert walked.told.forks[0][5].startswith("--message=first\n0\n1")
+
+
+async def test_a_what_if_with_the_same_message_is_refused_because_nothing_changes(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        await walked.slash("/what-if")
+        await walked.keys("right", "right", "right", "enter")
+        assert "This is the same message. Edit it, or choose another change." in walked.text()
+        assert walked.told.forks == []
+        await walked.keys("!", "enter")
+        assert walked.told.forks[0][5].endswith("minutes.!")
 
 
 async def test_a_tools_result_can_be_another_only_at_an_event_of_a_tool(tmp_path: Path) -> None:

@@ -82,6 +82,8 @@ class ForkDraft:
         """Return (line, advice) for a line of the form that needs a value; None if the form is complete."""
         if self.change is not None and not self.value.strip():
             return "value", "Enter the new text."
+        if self.change == "message" and self.value == self.point.message:
+            return "value", "This is the same message. Edit it, or choose another change."
         if self.workplace != "here" and not self.folder.text.strip():
             return "folder", "Enter the folder for the fork."
         return None
@@ -253,6 +255,17 @@ class ForkForm(Form[ForkRequest | None]):
             return self.draft.folder
         field = self.draft.text_field(self.line_name)
         return field if field is not None and "\n" not in field.text else None
+
+    def type_key(self, key: str, character: str | None) -> bool:
+        """Send a key to the field; if its text has several lines, say which key opens the editor."""
+        if super().type_key(key, character):
+            return True
+        is_typing = key in ("backspace", "delete") or (character is not None and character.isprintable())
+        if self.draft.text_field(self.line_name) is None or not is_typing:
+            return False
+        edit = self.key_map.key_of("fork_edit")
+        self.show_fault("value", f"A text of several lines cannot be edited here. {edit} opens your editor.")
+        return True
 
     def turn(self, direction: int) -> bool:
         """Select the next or previous option of the line; return False on a line without options."""
