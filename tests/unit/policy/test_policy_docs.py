@@ -24,6 +24,7 @@ DOCS = (FOLDER / "policy.md").read_text(encoding="utf-8")
 TABLES = (FOLDER / "program-tables.md").read_text(encoding="utf-8")
 KEYS = (FOLDER / "program-keys.md").read_text(encoding="utf-8")
 VERDICTS = {"yes": "allow", "asks": "ask", "asks, no is the default": "ask", "no": "deny"}
+VERDICTS |= {"asks, unless `/undo` can restore it (see *Deleting*)": "ask"}
 ROWS: dict[str, list[Effect]] = {
     "reading in the workspace": [ReadEffect(path="a")],
     "commands that are proven to only read the workspace": [

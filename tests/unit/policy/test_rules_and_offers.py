@@ -153,6 +153,21 @@ def test_a_file_outside_is_never_offered_for_always() -> None:
     assert found["always"] == ("", "not available outside the workspace")
 
 
+@rows(
+    "effect, session",
+    [
+        (ReadEffect(path="/etc/passwd"), "allow read /etc/passwd"),
+        (ReadEffect(path="/srv/data", recursive=True), "allow read /srv/data/**"),
+        (RunEffect(script="cat /etc/passwd"), "allow exact cat /etc/passwd"),
+        (RunEffect(script="ls", cwd="/etc"), "allow exact cd /etc && ls"),
+    ],
+)
+def test_reading_outside_is_never_offered_for_always(effect: Effect, session: str) -> None:
+    found = offered(effect)
+    assert found["session"][0] == session
+    assert found["always"] == ("", "not available outside the workspace")
+
+
 @pytest.mark.parametrize(
     ("script", "facts", "why"),
     [
@@ -162,7 +177,6 @@ def test_a_file_outside_is_never_offered_for_always() -> None:
             "git may run programs or read files that the command does not name",
         ),
         ("ls src", {"workspace_programs": frozenset({"ls"})}, "ls here is a program from this workspace"),
-        ("ls /etc", {}, "/etc is outside this workspace"),
     ],
 )
 def test_a_command_that_only_reads_says_why_no_rule_is_offered(

@@ -11,6 +11,8 @@ from tui_agent.policy.catalog.model import Effect
 from tui_agent.policy.decision.command_judge import command_line, is_ordinary, starters
 from tui_agent.policy.decision.command_rules import Words, words_of
 from tui_agent.policy.decision.effect_words import words_for
+from tui_agent.policy.decision.file_judge import READS_OUTSIDE
+from tui_agent.policy.decision.judgement import Judgement
 from tui_agent.policy.decision.line_uses import Lines, literal_path
 from tui_agent.policy.decision.tool_binding import bound_name, server_pattern
 from tui_agent.policy.interpreter.report import CommandReport, LineReport
@@ -22,6 +24,7 @@ from tui_agent.protocol.events.policy import PermissionChoice
 
 UNSEEN = "not available: misleading characters"
 SECRET = "not available: this call would read files with secrets"
+OUTSIDE = "not available outside the workspace"
 RULED = "not available: a rule asks about this each time"
 _ONCE = PermissionChoice(reach="once", rule="")
 _PATTERN_CHARACTERS = frozenset("*?[]")
@@ -34,12 +37,12 @@ def only_once(why: str) -> tuple[PermissionChoice, ...]:
 
 
 def offer_choices(
-    tool: str, asked: Sequence[CallEffect], lines: Lines, facts: PolicyFacts, reason: str
+    tool: str, asked: Sequence[CallEffect], lines: Lines, facts: PolicyFacts, asking: Judgement
 ) -> tuple[PermissionChoice, ...]:
     """Return the choices of an approval: allow the call once, or save a rule for this session or always.
 
     `tool` is the name of the called tool, and `asked` are the effects that need approval. `lines` are the reports on
-    the call's command lines, and `reason` is the reason for asking. For an offered choice, `unavailable_reason`
+    the call's command lines, and `asking` is the judgement that asks. For an offered choice, `unavailable_reason`
     describes what the rule allows.
     """
     kinds = {effect.kind for effect in asked}
@@ -65,7 +68,7 @@ def offer_choices(
         case RunEffect() as effect:
             if bool(effect.argv) == bool(effect.script.strip()):
                 return only_once("only available for a single command")
-            return (_ONCE, *_offer_command(effect, lines[effect], facts, reason))
+            return (_ONCE, *_offer_command(effect, lines[effect], facts, asking))
         case _:
             return only_once("not available for this effect")
 
@@ -103,7 +106,7 @@ def _offer_writes(
         if len(places) > 1:
             return _refuse("not available for several files outside the workspace")
         rule = f"allow edit {places[0].absolute}"
-        return _offer(rule, "edits of this file only", "not available outside the workspace")
+        return _offer(rule, "edits of this file only", OUTSIDE)
     folder = posixpath.commonpath([posixpath.dirname(at.relative or "") for at in places])
     if folder:
         return _offer(f"allow edit {folder}/**", f"edits in {folder}/")
@@ -118,17 +121,18 @@ def _offer_read(effect: ReadEffect, facts: PolicyFacts) -> tuple[PermissionChoic
         return _refuse("not available for names with wildcards")
     if at.absolute.startswith("~"):
         return _refuse("not available for a home folder")
+    why_not_always = "" if at.inside else OUTSIDE
     if effect.recursive:
-        return _offer(f"allow read {at.absolute}/**", f"reading below {at.absolute}")
-    return _offer(f"allow read {at.absolute}", "reading this file")
+        return _offer(f"allow read {at.absolute}/**", f"reading below {at.absolute}", why_not_always)
+    return _offer(f"allow read {at.absolute}", "reading this file", why_not_always)
 
 
 def _offer_command(
-    effect: RunEffect, line: LineReport, facts: PolicyFacts, reason: str
+    effect: RunEffect, line: LineReport, facts: PolicyFacts, asking: Judgement
 ) -> tuple[PermissionChoice, PermissionChoice]:
     exact = f"allow exact {command_line(effect)}"
     commands = _commands_to_allow(line)
-    why = _why_no_rule(effect, line, [command for command, _ in commands], facts, reason)
+    why = _why_no_rule(effect, line, [command for command, _ in commands], facts, asking)
     rules = {} if why else dict.fromkeys(_command_rule(command, prefix) for command, prefix in commands)
     if len(rules) > 1:
         why = "not available for several commands"
@@ -162,7 +166,11 @@ def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
 
 
 def _why_no_rule(
-    effect: RunEffect, line: LineReport, commands: Sequence[CommandReport], facts: PolicyFacts, reason: str
+    effect: RunEffect,
+    line: LineReport,
+    commands: Sequence[CommandReport],
+    facts: PolicyFacts,
+    asking: Judgement,
 ) -> str:
     if any(command.program.downloads for command in line.commands):
         return "not available: it downloads code"
@@ -173,9 +181,10 @@ def _why_no_rule(
     if line.refusal or any(command.doubts for command in line.commands):
         return "not available for commands that are not fully understood"
     if not commands:
-        return f"not available: {reason}"
+        reads_outside = asking.rule_id.endswith(f".{READS_OUTSIDE}")
+        return OUTSIDE if reads_outside else f"not available: {asking.reason}"
     if effect.cwd and not place(literal_path(effect.cwd), facts).inside:
-        return "not available outside the workspace"
+        return OUTSIDE
     for command in commands:
         changed = next((use.path for use in command.files if use.action in ("write", "move", "delete")), None)
         if changed is not None:

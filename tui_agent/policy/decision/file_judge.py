@@ -44,6 +44,9 @@ _RULES: Final[dict[FileAction, tuple[What, ...]]] = {
 RESTORABLE: Final = "restorable"
 """Last part of the id of a judgement. Such a judgement allows deleting a file that `/undo` can restore."""
 
+READS_OUTSIDE: Final = "reads-outside"
+"""Last part of the id of a judgement about reading outside the workspace."""
+
 
 def is_single_deletion(use: FileUse) -> bool:
     """Return True if `use` is the deletion of one file that the command names exactly."""
@@ -183,7 +186,7 @@ class FileJudge:
             return Judgement("allow", "reads.system", "it only reads system files that are open to all")
         allowed = first_judgement(self.rules.rules_for_file(at, "read", self.facts), "allow")
         why = f"{at.given} is outside this workspace"
-        return self.by_profile(verdict, allowed, "reads-outside", why, f"{why}.")
+        return self.by_profile(verdict, allowed, READS_OUTSIDE, why, f"{why}.")
 
     def _write(self, use: FileUse, at: Place) -> Judgement:
         pattern, removes = use.certainty is Certainty.BOUNDED, use.action == "delete"

@@ -197,7 +197,7 @@ class RulePolicy:
         elif decided.rule_id == "guard.below":
             choices = only_once(SECRET)
         else:
-            choices = offer_choices(tool, asked, lines, facts, decided.reason)
+            choices = offer_choices(tool, asked, lines, facts, decided)
         return Decision(
             "ask",
             shown.rule_id,
