@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from anyio import Path as AsyncPath
 
-from tests.engine.harness import MODEL, Bench, allow, call, running, say
+from tests.engine.harness import MODEL, Bench, QuickClock, allow, call, running, say
 from tests.stubs.sandboxed import confinement, elsewhere, require_sandbox
 from tests.stubs.tool_context import text, tools_of
 from tui_agent.folds.session.view import SessionStateView
@@ -109,6 +109,32 @@ async def test_a_refused_command_runs_outside_once_the_user_says_so(tmp_path: Pa
         assert [spec.unsandboxed for spec in Refusing.made.specs] == [False, True]
         assert told(bench) == "[exit 0]\nhello"
         assert bench.recorder.state.granted_rules == ()
+
+
+class MovedClock(QuickClock):
+    """A clock that can be moved on."""
+
+    moved_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.moved_s
+
+
+async def test_a_calls_time_does_not_include_the_wait_for_the_users_answer(tmp_path: Path) -> None:
+    clock = MovedClock()
+    async with running(tmp_path, run(), tools(), env=Refusing, clock=clock) as bench:
+        answering(bench, "allow")
+        answer = bench.on_event
+
+        def think_and_answer(event: Envelope) -> None:
+            clock.moved_s += 600.0 if isinstance(event.payload, PermissionRequested) else 0.0
+            answer(event)
+
+        bench.on_event = think_and_answer
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        (end,) = bench.of(ToolFinished)
+        assert 0.0 < end.duration_ms < 600_000
 
 
 async def test_a_no_keeps_it_inside_and_the_model_is_told_what_was_refused(tmp_path: Path) -> None:

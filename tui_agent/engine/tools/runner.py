@@ -7,9 +7,10 @@ write.
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 import anyio
 from anyio import to_thread
@@ -31,6 +32,7 @@ from tui_agent.errors import EnvironmentFault, EnvironmentLost, StaleFile, Store
 from tui_agent.plugin_api import BaseMiddleware
 from tui_agent.ports.checkpoint import WorkspaceChanges
 from tui_agent.ports.delegate import Delegates
+from tui_agent.ports.environment import ExecResult
 from tui_agent.ports.middleware import Middleware, ToolNext
 from tui_agent.ports.tool import ToolContext, ToolResult
 from tui_agent.protocol.base import AgentId, CallId, Payload
@@ -46,6 +48,7 @@ from tui_agent.workspace.local.change_recorder import RecordingEnvironment
 from tui_agent.workspace.local.granted_paths import grant_paths
 
 MAX_SUMMARY_CHARS = 200
+_DecisionT = TypeVar("_DecisionT")
 
 
 class CallRunner:
@@ -72,6 +75,8 @@ class CallRunner:
         self._asker = asker
         self._scopes: dict[CallId, anyio.CancelScope] = {}
         self._written_paths: dict[CallId, set[str]] = {}
+        self._waits_s: dict[CallId, float] = {}
+        """Maps the id of each running call to the seconds that it waited for an answer of the user."""
         self._reported_calls: set[CallId] = set()
         """Calls with an error of the store that was already reported."""
         self.live_outputs = LiveOutputs()
@@ -124,12 +129,13 @@ class CallRunner:
                 status, result = await self._outcome(checked, merger, verdict)
             finally:
                 del self._scopes[call.call_id]
+                waited = self._waits_s.pop(call.call_id, 0.0)
         changes = await self._find_changes(call.call_id, checked.may_change_any_file) if writes else None
         output = self.live_outputs.pop(call.call_id)
         if scope.cancelled_caught:
             message = with_output("The user stopped this call.", output)
             status, result = "interrupted", _failure(message, "stopped")
-        duration_ms = (self._parts.clock.monotonic() - started) * 1000
+        duration_ms = (self._parts.clock.monotonic() - started - waited) * 1000
         recordable = await self._prepare_result(call, agent, result)
         part = recorder.state.parts
         end = self._finish(call, agent, status, result, recordable, duration_ms)
@@ -186,8 +192,10 @@ class CallRunner:
         commands = CommandRunner(
             env,
             granted,
-            ask=partial(self._gate.decide_rerun, checked) if checked.is_command else None,
-            ask_after_trial=partial(self._gate.decide_after_trial, checked) if checked.is_command else None,
+            ask=partial(self._decide, self._gate.decide_rerun, checked) if checked.is_command else None,
+            ask_after_trial=partial(self._decide, self._gate.decide_after_trial, checked)
+            if checked.is_command
+            else None,
             limit=limit,
         )
         blobs = TruncatingBlobs(parts.blobs)
@@ -213,6 +221,20 @@ class CallRunner:
             return await checked.tool.run(checked.args, context)
         finally:
             self._report_storage_fault(call, agent, blobs)
+
+    async def _decide(
+        self,
+        decide: Callable[[CheckedCall, ExecResult], Awaitable[_DecisionT]],
+        checked: CheckedCall,
+        result: ExecResult,
+    ) -> _DecisionT:
+        """Decide if a command of a running call runs again, and count the time that this takes as waiting."""
+        clock, call_id = self._parts.clock, checked.call.call_id
+        asked_at = clock.monotonic()
+        try:
+            return await decide(checked, result)
+        finally:
+            self._waits_s[call_id] = self._waits_s.get(call_id, 0.0) + clock.monotonic() - asked_at
 
     def _emit(self, agent: AgentId, call_id: CallId, payload: Payload) -> None:
         if isinstance(payload, FileChanged):

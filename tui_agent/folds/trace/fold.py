@@ -251,7 +251,7 @@ def _on_tool_called(fold: Trace, ev: Envelope, payload: ToolCalled) -> None:
 def _on_tool_started(fold: Trace, ev: Envelope, payload: ToolStarted) -> None:
     node = fold.tools.get(payload.call_id)
     if node is not None:
-        node.start = ev.time
+        node.start, node.ran = ev.time, True
         fold.tree.set_state(node, "running")
 
 
@@ -259,6 +259,8 @@ def _on_tool_started(fold: Trace, ev: Envelope, payload: ToolStarted) -> None:
 def _on_permission_requested(fold: Trace, ev: Envelope, payload: PermissionRequested) -> None:
     node = fold.tools.get(payload.call_id)
     if node is not None:
+        if not node.ran:
+            node.start = ev.time  # Until now the call waited for earlier calls.
         fold.tree.set_state(node, "waiting")
 
 
@@ -285,7 +287,7 @@ def _on_permission_decided(fold: Trace, ev: Envelope, payload: PermissionDecided
     if payload.decision == "deny":
         fold.tree.set_state(node, "denied")
     elif node.state == "waiting":
-        fold.tree.set_state(node, "queued")
+        fold.tree.set_state(node, "running" if node.ran else "queued")
     fold.tree.touch(node)
 
 
@@ -297,8 +299,6 @@ def _on_tool_finished(fold: Trace, ev: Envelope, payload: ToolFinished) -> None:
         return
     node.outcome = payload.summary or TOOL_END_LABELS[payload.status]
     node.part = payload.part
-    if node.state == "queued":
-        node.start = ev.time  # The call never ran; waiting is not part of its duration.
     fold.tree.end_below(node, ev)
     duration_ms = 0.0 if node.kind == "subtask" else payload.duration_ms
     fold.tree.end(node, ev, _TOOL_STATES[payload.status], duration_ms)

@@ -51,6 +51,8 @@ class Node:
     detail: str = ""
     part: int | None = None
     verb: str = ""
+    ran: bool = False
+    """True if the span's tool call was started, and not only decided about."""
     billed_in: int = 0
     billed_out: int = 0
     failed: int = 0
@@ -128,8 +130,13 @@ class SpanTree:
             above = above.parent
 
     def end(self, node: Node, ev: Envelope, state: SpanState, duration_ms: float = 0.0) -> None:
-        """Close a span. If `duration_ms` is 0, the duration is the time between the span's first and last event."""
+        """Close a span. If `duration_ms` is 0, the duration is the time between the span's start and its last event.
+
+        A tool call that never ran has no duration, because it only waited for earlier calls and for an answer.
+        """
         end = ev.time if self.crash_time is None else max(node.start, min(ev.time, self.crash_time))
+        if node.kind == "tool" and not node.ran:
+            node.start = end
         self._count(node, state)
         node.last_seq, node.end = ev.seq, end
         node.duration_ms = duration_ms or max(0.0, (end - node.start) * 1_000)

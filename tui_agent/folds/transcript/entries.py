@@ -124,6 +124,9 @@ class ToolEntry(EntryBase):
     arguments: JsonMap
     outcome: str = ""
     started_at: float | None = None
+    """Time of the call's start. It is moved on by the time that the running call waits for the user's answer."""
+    asked_at: float | None = None
+    """Time of the newest question about the call. None if there was none."""
     duration_ms: float | None = None
     output: str = ""
     output_lines: int = 0

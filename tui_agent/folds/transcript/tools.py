@@ -113,7 +113,7 @@ def _on_permission_requested(draft: Draft, ev: Envelope, payload: PermissionRequ
     target_only = (TextBlock(text=entry.target),)  # The row already shows the target.
     is_known = ev.agent in draft.delegates or payload.preview == target_only
     blocks = entry.blocks if is_known else payload.preview
-    draft.replace_entry(index, replace(entry, state="waiting", blocks=blocks))
+    draft.replace_entry(index, replace(entry, state="waiting", asked_at=ev.time, blocks=blocks))
 
 
 @TOOL_HANDLERS.on(PermissionDecided)
@@ -129,8 +129,11 @@ def _on_permission_decided(draft: Draft, ev: Envelope, payload: PermissionDecide
         denial = f"You said no{f': {message}' if message else ''}" if by_user else payload.reason
         draft.replace_entry(index, replace(entry, state="denied", denial=denial, denied_by_user=by_user))
     elif entry.state == "waiting":
-        state: ToolState = "running" if by_delegate else "queued"
-        draft.replace_entry(index, replace(entry, state=state))
+        started_at = entry.started_at
+        state: ToolState = "queued" if started_at is None else "running"
+        if started_at is not None and entry.asked_at is not None and not by_delegate:
+            started_at += max(0.0, ev.time - entry.asked_at)
+        draft.replace_entry(index, replace(entry, state=state, started_at=started_at))
     if saved := describe_saved_rule(payload):
         draft.add_notice(ev, "settings", "info", (saved,))
 

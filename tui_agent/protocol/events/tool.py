@@ -56,7 +56,8 @@ class ToolFinished(Payload):
     `part` is None if the call never ran and the engine only closes it (stopped, lost). `summary` is the outcome in a
     few words for the row on the screen (`61 lines`, `exit 1`, `denied: rule …`). If `content` is only a preview,
     `full_output` is the full output; `artifact` stores it for `read_file` and `grep`. `data` is JSON that the tool
-    defines. `environment` is True if files or processes failed (a full disk, a program that cannot start). It is False
+    defines. `duration_ms` does not include the time in which a running call waited for the user's answer to a permission
+    request. `environment` is True if files or processes failed (a full disk, a program that cannot start). It is False
     if the tool itself failed. `lost` is True if the machine is gone or its provider does not answer.
     """
 
