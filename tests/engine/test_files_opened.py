@@ -34,6 +34,7 @@ class Wanting(LocalEnvironment):
     """A sandbox in which every command wants two files, until both are shown to it."""
 
     made: "Wanting"
+    writable: tuple[str, ...] = ()
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -45,7 +46,10 @@ class Wanting(LocalEnvironment):
         return Sandbox("fake")
 
     def files(self) -> tuple[SecretFile, ...]:
-        return (SecretFile(".env", f"{self.root}/.env"), SecretFile("keys/", f"{self.root}/keys/"))
+        return tuple(
+            SecretFile(name, f"{self.root}/{name}", is_writable=name in self.writable)
+            for name in (".env", "keys/")
+        )
 
     async def exec(self, spec: ExecSpec, on_output: OutputSink) -> ExecResult:
         self.specs.append(spec)
@@ -148,6 +152,30 @@ async def test_what_is_offered_is_for_once_for_the_session_and_where_it_can_be_k
         "written to your config.toml" if keeps else "not available here",
     ]
     assert kept == []
+
+
+@pytest.mark.parametrize(
+    ("writable", "access", "permission"),
+    [
+        ((), "can read .env and keys;", "commands may read the files"),
+        ((".env", "keys/"), "can read and change .env and keys;", "commands may read and change the files"),
+        (
+            ("keys/",),
+            "can read .env and keys, and change keys;",
+            "commands may read the files, and change keys",
+        ),
+    ],
+)
+async def test_the_question_says_which_files_the_command_can_change(
+    tmp_path: Path, writable: tuple[str, ...], access: str, permission: str
+) -> None:
+    Wanting.writable = writable
+    try:
+        (asked,) = questions(await ran(tmp_path, [("deny", "once", "")]))
+    finally:
+        Wanting.writable = ()
+    assert f"again in the sandbox and {access}" in asked.risk
+    assert asked.choices[1].unavailable_reason == permission
 
 
 @pytest.mark.parametrize(("reach", "named"), [("session", False), ("session", True), ("always", False)])

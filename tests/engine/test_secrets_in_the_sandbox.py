@@ -155,6 +155,17 @@ async def test_tests_that_need_it_run_again_with_it_and_in_the_sandbox() -> None
     assert found == Seen("[exit 0]\nin 1\n6", (ASKED,))
 
 
+async def test_tests_that_rewrite_one_run_again_with_it_and_in_the_sandbox() -> None:
+    code = "open('own.key', 'w').write('new')\nprint(open('own.key').read())\n"
+    found = await seen(
+        "python3 test.py && echo $TUI_AGENT_SANDBOX",
+        "accept-edits",
+        {"own.key": "old", "test.py": code},
+    )
+    change = "The command tried to change own.key, which may hold secrets and is protected from commands."
+    assert found == Seen("[exit 0]\nnew\n1", (change,))
+
+
 @pytest.mark.slow_variants
 @pytest.mark.parametrize(("reach", "asked"), [("once", 2), ("session", 1), ("always", 1)])
 async def test_what_the_user_opened_for_the_session_or_for_always_is_asked_about_no_more(

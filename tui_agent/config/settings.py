@@ -205,7 +205,7 @@ class SandboxSettings(Table):
     )
     readable: tuple[str, ...] = Field(
         (),
-        description='Secret files of a workspace that commands may read, as patterns: `".env.test"`, `"certs/*.pem"`.',
+        description='Secret files of a workspace that commands may read, as patterns: `".env.test"`, `"certs/*.pem"`. Commands can also change them, except protected ones such as `.env` at the top.',
     )
     try_confined: bool = Field(
         False,

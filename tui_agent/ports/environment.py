@@ -118,7 +118,7 @@ class ExecResult:
     emptied_secrets: tuple[str, ...] = ()
     """Files with secrets that appeared empty to the command. The command read them without naming them."""
     needed_secrets: "tuple[SecretFile, ...]" = ()
-    """The files with secrets that `blocked` mentions. The command might succeed if it could read them."""
+    """The files with secrets that `blocked` mentions. The command might succeed if it could use them."""
     notes: tuple[str, ...] = ()
     """Sentences about parts of the output that differ from the real state because of the sandbox."""
     cut_offset: int = 0
@@ -184,6 +184,8 @@ class SecretFile:
     """
     committed_size_and_mtime: tuple[int, int] | None = None
     """Size (bytes) and modification time (seconds) of the committed version, if the file was changed later."""
+    is_writable: bool = False
+    """True if a sandboxed command that may read the file can also change it."""
 
 
 @dataclass(frozen=True, slots=True)

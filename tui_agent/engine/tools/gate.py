@@ -24,7 +24,9 @@ from tui_agent.engine.tools.sandbox_retry import (
     Rerun,
     SandboxGrant,
     Verdict,
+    describe_access,
     files_opened_by,
+    join_names,
     opening_choices,
     opening_rule,
     trial_message,
@@ -168,7 +170,7 @@ class Gate:
 
     async def _decide_with_files(self, case: JudgedCall, refused: ExecResult) -> Rerun:
         paths = tuple(file.path.rstrip("/") for file in refused.needed_secrets)
-        names = " and ".join(file.name.rstrip("/") for file in refused.needed_secrets)
+        names = join_names(refused.needed_secrets)
         always = self._parts.remember_readable is not None
         effect_of_always = (
             " “Always” saves this permission in your config.toml ([sandbox] readable)." if always else ""
@@ -177,9 +179,9 @@ class Gate:
             "ask",
             OPEN_FILES_RULE,
             refused.blocked,
-            choices=(ONCE_ONLY[0], *opening_choices(paths, always=always)),
-            risk=f"The command runs again in the sandbox and can read {names}; the model sees its output."
-            f"{effect_of_always}",
+            choices=(ONCE_ONLY[0], *opening_choices(refused.needed_secrets, always=always)),
+            risk=f"The command runs again in the sandbox and can {describe_access(refused.needed_secrets)}; "
+            f"the model sees its output.{effect_of_always}",
             default_no=True,
         )
         if not self._parts.interactive:

@@ -15,7 +15,14 @@ from typing import Final, TypeVar
 import anyio
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.ports.environment import Environment, ExecResult, ExecSpec, OutputSink, workspace_sandbox
+from tui_agent.ports.environment import (
+    Environment,
+    ExecResult,
+    ExecSpec,
+    OutputSink,
+    SecretFile,
+    workspace_sandbox,
+)
 from tui_agent.protocol.events.policy import OPENS_FILES, PermissionChoice, Reach
 
 
@@ -133,10 +140,27 @@ def opening_rule(paths: Sequence[str]) -> str:
     return OPENS_FILES + shlex.join(paths)
 
 
-def opening_choices(paths: Sequence[str], *, always: bool) -> tuple[PermissionChoice, ...]:
+def describe_access(files: Sequence[SecretFile], together: str = "") -> str:
+    """Return what a sandboxed command can do with secret files that it may read: "read and change own.key".
+
+    `together` stands for the names of all files.
+    """
+    names = together or join_names(files)
+    writable = [file for file in files if file.is_writable]
+    if len(writable) == len(files):
+        return f"read and change {names}"
+    return f"read {names}, and change {join_names(writable)}" if writable else f"read {names}"
+
+
+def join_names(files: Sequence[SecretFile]) -> str:
+    """Return the names of files, joined by "and"."""
+    return " and ".join(file.name.rstrip("/") for file in files)
+
+
+def opening_choices(files: Sequence[SecretFile], *, always: bool) -> tuple[PermissionChoice, ...]:
     """Return the choices that let commands read these files, in this session or always."""
-    rule = opening_rule(paths)
-    permission = "commands may read the file" if len(paths) == 1 else "commands may read the files"
+    rule = opening_rule([file.path.rstrip("/") for file in files])
+    permission = f"commands may {describe_access(files, 'the file' if len(files) == 1 else 'the files')}"
     session = PermissionChoice(reach="session", rule=rule, unavailable_reason=permission)
     why = "written to your config.toml" if always else "not available here"
     return session, PermissionChoice(

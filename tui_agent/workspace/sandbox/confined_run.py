@@ -9,6 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -63,7 +64,8 @@ async def run_confined(
     if result.exit_code:
         text = (result.output + result.stderr).decode("utf-8", "replace")
         if confined_command.masked and not spec.show_secrets_as_empty:
-            denial = await to_thread.run_sync(find_denied_secrets, text, confined_command.masked)
+            find = partial(find_denied_secrets, text, confined_command.masked, read_only=spec.read_only)
+            denial = await to_thread.run_sync(find)
         if not denial.reason:
             denial = SecretDenial(
                 explain_denial(

@@ -230,7 +230,7 @@ class Confinement:
         prefix = f"{self.bounds.root.rstrip('/')}/"
         hidden = {file.rstrip("/") for file in mounts.hidden}
         return tuple(
-            file
+            replace(file, is_writable=file.name.partition("/")[0] not in self.bounds.read_only)
             for file in self.secret_files()
             if (spec.show_secrets_as_empty or not file.in_git)
             and file.path not in spec.readable_secrets

@@ -28,6 +28,7 @@ _SEALED = (
 _READ_ONLY_RUN = "The command tried to change the workspace, which is read-only for this command."
 _BUSY = re.compile(r"device or resource busy|\bEBUSY\b", re.IGNORECASE)
 _CROSS_DEVICE = re.compile(r"cross-device link|\bEXDEV\b|os error 18\b|errno 18\b", re.IGNORECASE)
+_WRITE_REFUSED = re.compile(f"{_READ_ONLY.pattern}|{_BUSY.pattern}", re.IGNORECASE)
 DENIED = re.compile(r"permission denied|access denied|\bEACCES\b|os error 13\b|errno 13\b", re.IGNORECASE)
 _NOT_PERMITTED = re.compile(
     r"operation not permitted|no new privileges|\bEPERM\b|os error 1\b|errno 1\b", re.IGNORECASE
@@ -94,16 +95,16 @@ def explain_denial(
     return ""
 
 
-def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDenial:
+def find_denied_secrets(
+    output: str, masked: Sequence[SecretFile], *, read_only: bool = False
+) -> SecretDenial:
     """Return the secret files that a failed command seems to need. Blocking.
 
-    If the output says that secret files could not be opened, these files are returned. Otherwise a file is returned if
-    it sets a variable that the output mentions.
+    If the output says that secret files could not be opened or changed, these files are returned. Otherwise a file is
+    returned if it sets a variable that the output mentions. `read_only` corresponds to `ExecSpec.read_only`.
     """
     tail = output[-MAX_OUTPUT_CHARS:]
-    denied = [line for line in tail.splitlines() if DENIED.search(line)]
-    files_denied = dict.fromkeys(file for line in reversed(denied) for file in _files_in_line(line, masked))
-    files = tuple(files_denied)[:_MAX_FILES]
+    files = _files_in_lines(tail, DENIED, masked)
     if files:
         names = " and ".join(map(_describe_file, files))
         verb = "are" if len(files) > 1 else "is"
@@ -111,6 +112,15 @@ def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDeni
         if any(_GIT_ADD_FAILED.search(line) for line in tail.splitlines()):
             excludes = " ".join(f"':!{file.name.rstrip('/')}'" for file in files)
             reason += f" To add everything else: git add -A -- . {excludes}"
+        return SecretDenial(reason, files)
+    writable = [] if read_only else [file for file in masked if file.is_writable]
+    files = _files_in_lines(tail, _WRITE_REFUSED, writable)
+    if files:
+        names = " and ".join(map(_describe_file, files))
+        verb = "are" if len(files) > 1 else "is"
+        reason = (
+            f"The command tried to change {names}, which may hold secrets and {verb} protected from commands."
+        )
         return SecretDenial(reason, files)
     named_variables = set(_VARIABLE.findall(tail))
     for file in masked:
@@ -120,6 +130,15 @@ def find_denied_secrets(output: str, masked: Sequence[SecretFile]) -> SecretDeni
             why = f"The output mentions {missing[0]}, which is set in {name}; that file is hidden from commands."
             return SecretDenial(why, (file,))
     return SecretDenial()
+
+
+def _files_in_lines(
+    text: str, pattern: re.Pattern[str], masked: Sequence[SecretFile]
+) -> tuple[SecretFile, ...]:
+    """Return the files that the lines with `pattern` name; the files of the last line come first."""
+    lines = [line for line in text.splitlines() if pattern.search(line)]
+    files = dict.fromkeys(file for line in reversed(lines) for file in _files_in_line(line, masked))
+    return tuple(files)[:_MAX_FILES]
 
 
 def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile, ...]:

@@ -102,6 +102,10 @@ async def test_what_the_user_opened_is_read(world: World) -> None:
         ("echo $X; python3 -c 'open(\"config/credentials.json\")'", "The command tried to read config/credentials.json"),
         ("python3 -c \"import os; os.environ['DATABASE_URL']\"", "The output mentions DATABASE_URL, which is set in .env"),
         ("git add -A", "The command tried to read .env"),
+        ("echo x > certs/own.pem", "The command tried to change certs/own.pem, which may hold secrets and is protected"),
+        ("touch n && mv n certs/own.pem", "The command tried to change certs/own.pem, which may hold secrets and is protected"),
+        ("rm certs/own.pem", "The command tried to change certs/own.pem, which may hold secrets and is protected"),
+        ("echo x > .env", "The command tried to change something"),
         ("python3 -c \"import os; os.environ['OTHER_URL']\"", ""),
         ("exit 1", ""),
     ],
@@ -109,6 +113,17 @@ async def test_what_the_user_opened_is_read(world: World) -> None:
 async def test_a_command_that_failed_for_want_of_one_says_so(world: World, script: str, why: str) -> None:
     result = await run(world, script)
     assert result.exit_code and result.blocked.startswith(why) and bool(result.blocked) == bool(why)
+
+
+async def test_a_command_can_change_what_the_user_opened_unless_its_name_is_protected(world: World) -> None:
+    key, env = world.workspace / "certs/own.pem", world.workspace / ".env"
+    (key_file,) = (await run(world, "cat certs/own.pem")).needed_secrets
+    (env_file,) = (await run(world, "cat .env")).needed_secrets
+    assert (key_file.is_writable, env_file.is_writable) == (True, False)
+    opened = (str(key), str(env))
+    assert (await run(world, "echo x > certs/own.pem", shown=opened)).exit_code == 0
+    assert (await run(world, "echo x > .env", shown=opened)).exit_code
+    assert (key.read_text(), env.read_text()) == ("x\n", FILES[".env"])
 
 
 async def test_what_git_holds_is_left_to_commands_that_commit_or_build(world: World) -> None:
