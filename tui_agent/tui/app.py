@@ -305,7 +305,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
                 hidden |= {"open_block"}
         actions = [action for action in self.actions if action.name not in hidden]
         keys = footer(actions, scopes, running=running)
-        if self.controller is not None and self.controller.questions.is_waiting and not self.editor.text:
+        if self.controller is not None and self.controller.questions.enter_answers(self.editor.text):
             keys = [key._replace(word="answer") if key.action in ("send", "steer") else key for key in keys]
         candidate = self.prompt.menu.candidate
         if in_menu and candidate is None:

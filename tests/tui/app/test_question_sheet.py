@@ -2,7 +2,7 @@
 
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.protocol.base import RequestId
-from tui_agent.protocol.commands import AnswerQuestion
+from tui_agent.protocol.commands import AnswerQuestion, Steer
 from tui_agent.protocol.events.turn import QuestionAnswered, QuestionAsked, TurnStarted
 from tui_agent.tui.modals.question import Question
 
@@ -26,9 +26,9 @@ async def test_a_question_is_answered_by_number_by_words_or_put_aside() -> None:
         await driven.press("escape")
         assert driven.session.submitted == [] and "waiting for you" in driven.text()
         assert "Enter answer" in driven.rows()[-1]
-        await driven.type("x")
-        assert "Enter steer now" in driven.rows()[-1]
-        await driven.press("backspace")
+        await driven.type("!ls")
+        assert "Enter steer now" not in driven.rows()[-1] and "Enter answer" not in driven.rows()[-1]
+        await driven.press("backspace", "backspace", "backspace")
         assert "Enter answer" in driven.rows()[-1]
         await driven.press("enter")
         modal = driven.app.screen
@@ -40,6 +40,44 @@ async def test_a_question_is_answered_by_number_by_words_or_put_aside() -> None:
         driven.session.feed(QuestionAnswered(question_id=question.question_id, answer="json", choice=1))
         await driven.settle()
         assert "Enter steer now" in driven.rows()[-1]
+
+
+async def test_a_message_answers_the_question_that_was_put_aside() -> None:
+    for form, options in (("text", ()), ("choice", ("csv", "json"))):
+        question = QuestionAsked(
+            question_id=RequestId("q_1"),
+            text="Which?",
+            form="text" if form == "text" else "choice",
+            options=options,
+        )
+        async with open_app(golden("night_shift")) as driven:
+            await ask_question(driven, question)
+            await driven.press("escape")
+            await driven.type("neither")
+            assert "Enter answer" in driven.rows()[-1] and "answers the question" in driven.text()
+            await driven.press("enter")
+            [answer] = driven.session.submitted
+            assert isinstance(answer, AnswerQuestion)
+            assert (answer.question_id, answer.answer, answer.choice) == ("q_1", "neither", None)
+            driven.session.feed(QuestionAnswered(question_id=question.question_id, answer="neither"))
+            await driven.settle()
+            await driven.type("x")
+            assert "Enter steer now" in driven.rows()[-1] and "steers this turn" in driven.text()
+
+
+async def test_a_message_steers_where_it_cannot_answer_and_the_app_says_how_to_open_the_question() -> None:
+    plan = QuestionAsked(
+        question_id=RequestId("q_1"), text="1. Read", form="plan", options=("Approve", "Keep planning")
+    )
+    async with open_app(golden("night_shift")) as driven:
+        await ask_question(driven, plan)
+        await driven.press("escape")
+        await driven.type("neither")
+        assert "Enter steer now" in driven.rows()[-1]
+        await driven.press("enter")
+        [steer] = driven.session.submitted
+        assert isinstance(steer, Steer) and steer.text == "neither"
+        assert "A question still waits for you. Enter in an empty prompt opens it." in driven.text()
 
 
 async def test_own_words_answer_a_question() -> None:

@@ -119,13 +119,19 @@ class PromptSubmitter:
         pictures = tuple(
             Attachment(path=picture.path, media_type=picture.media_type) for picture in message.pictures
         )
-        if not self._host.is_running and not self.under_way:
+        questions = self._host.questions
+        if message.how == "send" and not pictures and questions.answer(text.strip()):
+            pass
+        elif not self._host.is_running and not self.under_way:
             self.under_way = True
             self._host.submit(SubmitPrompt(text=text, attachments=pictures))
         elif message.how == "queue":
             self._host.submit(Queue(text=text, attachments=pictures))
         else:
             self._host.submit(Steer(text=text, attachments=pictures))
+            if questions.is_waiting:
+                key = self._host.app.key_map.key_of("send")
+                self._host.app.say(f"A question still waits for you. {key} in an empty prompt opens it.")
         self._remember(text)
         self._host.chat.to_end()
         return True

@@ -1,7 +1,7 @@
 """Shows the agent's questions: opens the oldest unanswered question, and closes a question that was answered elsewhere.
 
 Invariant: at most one question is open. A question that was closed unanswered stays in the status line. Enter on an
-empty prompt or a click reopens it.
+empty prompt or a click reopens it. A message answers it, if it takes the user's own words and nothing else waits.
 """
 
 import time
@@ -12,6 +12,7 @@ from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.commands import AnswerQuestion, ContinueTurn, DecidePermission
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.tui.actions import command_word, is_shell_line
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.approval import Approval
 from tui_agent.tui.modals.question import Question
@@ -53,7 +54,7 @@ class OpenQuestions:
         }
         if not self._aside <= waiting:
             self._aside &= waiting
-            self._app.show_keys()
+            self._show_keys()
         if self._open is not None and self._open.request_id not in waiting:
             modal, self._open = self._open, None
             if modal in self._app.screen_stack:
@@ -66,6 +67,29 @@ class OpenQuestions:
     def is_waiting(self) -> bool:
         """True if the user closed a question without an answer; Enter in an empty prompt reopens it."""
         return bool(self._aside)
+
+    @property
+    def _question_for_message(self) -> QuestionAsked | None:
+        """The question that a message answers: the only waiting one, closed unanswered, if it takes any text."""
+        questions = self._view.questions
+        if len(self._waiting) != 1 or not self._aside or not questions:
+            return None
+        return questions[0] if questions[0].form in ("text", "choice") else None
+
+    def enter_answers(self, text: str) -> bool:
+        """Return True if Enter with this text in the prompt opens a waiting question, or sends the text as its answer."""
+        if not text:
+            return self.is_waiting
+        is_message = not is_shell_line(text) and not command_word(text)
+        return is_message and self._question_for_message is not None
+
+    def answer(self, text: str) -> bool:
+        """Answer the waiting question with a message; return False if no question takes a message."""
+        question = self._question_for_message
+        if question is None:
+            return False
+        self._host.submit(AnswerQuestion(question_id=question.question_id, answer=text))
+        return True
 
     def reopen(self) -> bool:
         """Reopen the questions that were closed unanswered; return False if no question waits."""
@@ -152,4 +176,8 @@ class OpenQuestions:
         # Do not open it again: its answer is on its way, or the user closed it to answer later.
         self._aside |= {request_id} & self._waiting
         if not self._open_next():
-            self._app.show_keys()
+            self._show_keys()
+
+    def _show_keys(self) -> None:
+        self._app.prompt.answers_question = self._question_for_message is not None
+        self._app.show_keys()

@@ -116,6 +116,8 @@ class Prompt(Vertical):
         self.running = False
         self._words = ""
         self._waits_for = ""
+        self.answers_question = False
+        """True if a message answers the agent's question instead of steering the turn."""
         self._blank_at: tuple[int, int] | None = None
         """The cursor's position right after a completion that ended with a space; None once the cursor moves on."""
         self.most_rows = 10
@@ -205,7 +207,8 @@ class Prompt(Vertical):
         elif self.running and is_shell_line(self.editor.text):
             note = "not while a turn runs"
         elif self.running and self.editor.text.strip() and not command_word(self.editor.text):
-            note = f"waits for {self._waits_for}" if self._waits_for else "steers this turn"
+            effect = "answers the question" if self.answers_question else "steers this turn"
+            note = f"waits for {self._waits_for}" if self._waits_for else effect
         else:
             note = self._note
         self.policy_row.set_texts(self._policy, note, mode, self._words)
