@@ -4,7 +4,7 @@ Invariant: a key is sent only to its own provider's address or to an address tha
 """
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from tui_agent.config.settings import ModelProfile
 from tui_agent.fast_dataclass import dataclass
@@ -138,6 +138,8 @@ _BY_LITELLM = (
 )
 
 PROVIDERS: Mapping[str, Provider] = {vendor.name: vendor for vendor in (*_DIRECT, *_BY_LITELLM)}
+EXAMPLE_MODEL: Final = f"anthropic/{PROVIDERS['anthropic'].suggested_models[0]}"
+"""The name of a model, as an example in messages."""
 
 BUILT_IN_PROFILES: Mapping[str, ModelProfile] = {
     "mimo-v2.5": ModelProfile(provider="mimo", model="mimo-v2.5"),

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 
 from tui_agent.config import providers
 from tui_agent.config.base_url import normalise_url
-from tui_agent.config.providers import CLIENTS, PROVIDERS, ClientName, Provider, key_variable
+from tui_agent.config.providers import CLIENTS, EXAMPLE_MODEL, PROVIDERS, ClientName, Provider, key_variable
 from tui_agent.config.settings import ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
@@ -181,7 +181,7 @@ class Routes:
         """Return a hint that lists the valid forms of a model name and the profiles that can be used now."""
         usable = ", ".join(sorted(name for name in self._profiles if self._is_usable(name)))
         profiles = f"a profile ({usable}), " if usable else ""
-        return f"Use {profiles}vendor/model like anthropic/claude-sonnet-4-5, or demo."
+        return f"Use {profiles}vendor/model like {EXAMPLE_MODEL}, or demo."
 
     def _is_usable(self, name: str) -> bool:
         try:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.stubs.clock import FakeClock
 from tui_agent.config.base_url import normalise_url
+from tui_agent.config.providers import PROVIDERS
 from tui_agent.config.settings import ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.models.chaos import ChaosClient
@@ -261,6 +262,13 @@ def test_only_profiles_that_could_answer_are_offered_and_in_words_for_the_app_to
     with pytest.raises(ConfigError) as caught:
         factory().resolve("own-kei")
     assert "own-key" not in caught.value.hint
+
+
+def test_the_example_of_a_model_is_one_that_the_app_suggests() -> None:
+    with pytest.raises(ConfigError) as caught:
+        ModelFactory({}, {}, None).resolve("own")
+    newest = PROVIDERS["anthropic"].suggested_models[0]
+    assert caught.value.hint == f"Use vendor/model like anthropic/{newest}, or demo."
 
 
 def test_demos_and_scripts_are_found_and_need_nothing(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from textual.strip import Strip
 
 from tui_agent.config.base_url import normalise_url
-from tui_agent.config.providers import PROVIDERS, key_variable
+from tui_agent.config.providers import EXAMPLE_MODEL, PROVIDERS, key_variable
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.actions import KeyHint, Scope
@@ -137,7 +137,7 @@ class ProviderForm(Form[Provider | None]):
             model = (
                 f"{vendor.name}/{vendor.suggested_models[-1]}" if vendor and vendor.suggested_models else ""
             )
-            return f"Required, such as {model or 'anthropic/claude-sonnet-5-5'}"
+            return f"Required, such as {model or EXAMPLE_MODEL}"
         if line == ADDRESS:
             if self._begins_with_address:
                 return "Required, such as http://localhost:8000/v1"
