@@ -5,7 +5,7 @@ Invariant: no slow module is imported, so that --help is fast. The choices below
 """
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
@@ -35,6 +35,15 @@ class Parser(argparse.ArgumentParser):
     def options_with_value(self) -> set[str]:
         """Return the options that take a value, in every spelling, e.g. `-m` and `--model`."""
         return {word for word, action in self._option_string_actions.items() if action.nargs != 0}
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse arguments. Raises `UsageError` for an unknown one here, so that it names the subcommand's help."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return parsed, unknown
 
     def error(self, message: str) -> None:  # type: ignore[override]
         raise UsageError(f"{message}.", hint=f"See: {self.prog} --help")

@@ -216,6 +216,19 @@ def test_an_error_is_one_line_whatever_stands_in_it() -> None:
         assert format_error(ValueError(text)).startswith("tui-agent: Unexpected ValueError: x. For")
 
 
+def test_a_wrong_option_of_a_subcommand_leads_to_the_help_of_that_subcommand() -> None:
+    for name in VERBS:
+        parser = parser_for(f"tui-agent {name}", VERBS[name], import_module(VERBS[name].module))
+        for verb in parser.verbs or {""}:
+            words = [*verb.split(), "--bogus", *["1"] * 5]
+            with pytest.raises(UsageError) as caught:
+                parser.parse_args(words)
+            assert caught.value.hint == f"See: {' '.join(['tui-agent', name, *verb.split()])} --help"
+    with pytest.raises(UsageError, match="unrecognized arguments: --bogus --more") as caught:
+        dispatch(["policy", "check", "--bogus", "--more", "ls"])
+    assert caught.value.hint == "See: tui-agent policy check --help"
+
+
 def test_what_a_task_group_wraps_is_what_counts() -> None:
     wrapped = BaseExceptionGroup("g", [ValueError("v"), BaseExceptionGroup("h", [ModelError("m")])])
     assert isinstance(innermost_error(wrapped), ModelError)
