@@ -310,7 +310,7 @@ _SCREENS: Final[tuple[Action, ...]] = (
     _a("replay_turn", "go to the previous or next turn", "Replay", keys=("ctrl+left", "ctrl+right"), scope="replay", choices=2),
     _a("replay_ends", "go to the first or last event", "Replay", keys=("home", "end"), scope="replay", choices=2),
     _a("replay_tenth", "jump to 0 %, 10 %, … 90 % of the session", "Replay", keys=("0", "1", "2", "3", "4", "5", "6", "7", "8", "9"), scope="replay", choices=10),
-    _a("replay_again", "go to the next or previous match", "Replay", keys=("n", "shift+n"), scope="replay", choices=2),
+    _a("replay_again", "go to the previous or next match", "Replay", keys=("shift+n", "n"), scope="replay", choices=2),
     _a("replay_scroll", "scroll the chat", "Replay", keys=("up", "down"), scope="replay", choices=2),
     _a("replay_page", "scroll the chat by a page", "Replay", keys=("pageup", "pagedown"), scope="replay", choices=2),
     _a("tree_go", "revert to the chosen row, or open its session", "Tree", keys=("enter",), scope="tree", footer="go there", rank=1),

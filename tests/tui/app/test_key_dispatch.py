@@ -186,7 +186,12 @@ def test_lists_of_keys_show_the_changed_key(action: Action) -> None:
 @pytest.mark.parametrize("pressed", ["N", "upper_n", "shift+n"])
 def test_a_letter_with_shift_is_one_key_however_the_terminal_reports_it(pressed: str) -> None:
     [(action, choice), *_] = KeyMap().find(pressed, ("replay",))
-    assert (action.name, choice) == ("replay_again", 1)
+    assert (action.name, choice) == ("replay_again", 0)
+
+
+def test_the_keys_of_the_previous_come_before_those_of_the_next_in_every_search() -> None:
+    for name in ("find_next", "replay_again"):
+        assert KeyMap().key_of(name, 0) == "Shift+N" and KeyMap().key_of(name, 1) == "N"
 
 
 def test_a_letter_with_shift_means_what_it_means_without_where_it_has_no_meaning_of_its_own() -> None:

@@ -107,13 +107,13 @@ class ReplayScreen(ReplayActions):
         field, self.field = self.field, None
         if field is not None and search and field.text.strip():
             self._wanted = field.text
-            self.find_again(-1)
+            self.find_again(1)
         self.show_head()
 
     def find_again(self, direction: int) -> None:
-        """Go to the next event (`direction` -1) or previous event (1) that contains the text of the last search."""
+        """Go to the next event (`direction` 1) or previous event (-1) that contains the text of the last search."""
         if self._wanted and self.ready:
-            self.start_worker(self._find(forward=direction < 0), "find")
+            self.start_worker(self._find(forward=direction > 0), "find")
 
     async def _find(self, *, forward: bool) -> None:
         place, records = self.playhead.place, self.moments.records
@@ -124,7 +124,7 @@ class ReplayScreen(ReplayActions):
         self.move_to(match)
         is_wrapped = match <= place if forward else match >= place
         start = f"Continued at the {'beginning' if forward else 'end'}. " if is_wrapped else ""
-        keys = f"{self.key_map.key_of('replay_again', 0)} next match, {self.key_map.key_of('replay_again', 1)} previous"
+        keys = f"{self.key_map.key_of('replay_again', 1)} next match, {self.key_map.key_of('replay_again', 0)} previous"
         self.say(f"{start}{keys}")
 
 
