@@ -240,8 +240,20 @@ def call(prog: str, verb: Verb, words: list[str]) -> int:
         parser.print_help()
         return 0
     arguments = parser.parse_args(words)
+    require_current_folder()
     status: int = (getattr(arguments, "call", None) or module.run)(arguments)
     return status
+
+
+def require_current_folder() -> None:
+    """Raise `UsageError` if the folder in which the program was started no longer exists."""
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise UsageError(
+            "The current folder was deleted.",
+            hint="Change to another folder, for example with `cd ~`, and start again.",
+        ) from error
 
 
 def parser_for(prog: str, verb: Verb, module: ModuleType) -> Parser:

@@ -79,6 +79,28 @@ def test_a_data_folder_that_is_a_file_is_a_fault_of_the_configuration(
         assert "Rename the file" in err and "space" not in err
 
 
+def test_a_current_folder_that_was_deleted_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for words in (
+        [],
+        ["run", "hi"],
+        ["config", "show"],
+        ["map"],
+        ["-C", str(tmp_path)],
+        ["plugins", "new", "x"],
+    ):
+        assert main(words) == 2
+        assert capsys.readouterr().err == (
+            "tui-agent: The current folder was deleted. Change to another folder, for example with `cd ~`, and start again.\n"
+        )
+    assert main(["run", "--help"]) == 0
+
+
 def test_a_folder_that_cannot_be_looked_into_is_named(tmp_path: Path) -> None:
     closed = tmp_path / ("y" * 300)  # stands in for one without permission, which root has everywhere
     with pytest.raises(ConfigError, match="cannot be read"):
