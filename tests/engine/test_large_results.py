@@ -82,6 +82,22 @@ async def test_a_megabyte_is_told_as_head_and_tail_and_kept_whole(tmp_path: Path
     assert isinstance(end.full_output, BlobText) and end.full_output.blob_sha256 == artifact.sha256
 
 
+async def test_the_summary_of_a_shortened_result_says_what_the_model_does_not_get(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir(exist_ok=True)
+    (tmp_path / "workspace" / "a.txt").write_text(
+        "x" * 60 + "\n" + "\n".join(str(number) for number in range(6_000))
+    )
+    answers = [call(("read_file", '{"path":"a.txt","limit":1500}')), call(("loud", "{}")), say("done")]
+    async with running(tmp_path, answers, [Loud(LINES), tools_of("files")["read_file"]]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        read, loud = bench.of(ToolFinished)
+        left_out = 1_500 - told(bench.model.requests[1]).count("\t")
+        assert 100 < left_out < 1_400 and read.summary == f"1,500 lines, {left_out:,} left out"
+        left_out = 40_000 - told(bench.model.requests[2]).count("a line of output")
+        assert loud.summary == f"{left_out:,} lines left out"
+
+
 async def test_what_fits_is_told_whole_and_has_no_artifact(tmp_path: Path) -> None:
     end, said = await finished(tmp_path, Loud("short\n" * 100))
     assert end.artifact is None and said == "short\n" * 100

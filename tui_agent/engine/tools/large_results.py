@@ -11,7 +11,7 @@ import anyio
 from anyio import to_thread
 
 from tui_agent.context.summary import CutText
-from tui_agent.context.truncation import MAX_LINES, head_and_tail
+from tui_agent.context.truncation import MAX_LINES, TruncatedText, head_and_tail
 from tui_agent.errors import BlobNotFound, EnvironmentFault
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.log import Blobs
@@ -21,6 +21,8 @@ from tui_agent.protocol.base import BlobText, LongText
 from tui_agent.protocol.events.context import Truncation
 from tui_agent.protocol.events.files import FileRead
 from tui_agent.protocol.parts import Content, TextContent
+from tui_agent.protocol.unicode_text import format_count
+from tui_agent.units import format_bytes
 
 MAX_RESULT_BYTES, MAX_READ_BYTES, MIN_RESULT_BYTES = 24_000, 60_000, 2_000
 """Maximum size of a result, maximum size of a file that was read, and lower bound for both limits, in bytes."""
@@ -34,6 +36,8 @@ class RecordableResult:
     """A tool's result as recorded: shortened content, full output and artifact."""
 
     content: tuple[Content, ...]
+    summary: str
+    """The tool's summary. If the content was shortened, it also says how much of it was left out."""
     full_output: LongText | None = None
     artifact: Artifact | None = None
     environment: bool = False
@@ -59,7 +63,7 @@ async def offload_large_result(result: ToolResult, tool: str, window: int, blobs
     size = _content_size(result.content)
     full_output = result.full_output
     is_preview = isinstance(full_output, BlobText) and full_output.size > size + _MARGIN
-    recordable = RecordableResult(result.content, full_output)
+    recordable = RecordableResult(result.content, result.summary, full_output)
     if size > limit or is_preview:
         with anyio.CancelScope(shield=True):
             recordable = await to_thread.run_sync(partial(_offload, result, tool, limit, size, blobs))
@@ -67,7 +71,7 @@ async def offload_large_result(result: ToolResult, tool: str, window: int, blobs
 
 
 def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs) -> RecordableResult:
-    content, full_output = result.content, result.full_output
+    content, summary, full_output = result.content, result.summary, result.full_output
     texts = (blobs.read_text(part.text) for part in content if isinstance(part, TextContent))
     text = blobs.read_text(blobs.put_text("\n".join(texts)))
     if size > limit and (full_output is None or _size(full_output) <= len(text)):
@@ -76,14 +80,18 @@ def _offload(result: ToolResult, tool: str, limit: int, size: int, blobs: Blobs)
     artifact = None if "artifact_id" in result.data else _artifact(tool, full_output, blobs)
     identity = "" if artifact is None else artifact.id
     if size > limit:
-        content = _shorten(content, text, limit, identity)
+        size_shown = round(limit * _PREVIEW_SHARE)
+        preview = head_and_tail(text, max_bytes=size_shown, max_lines=MAX_LINES, artifact=identity)
+        others = (part for part in content if not isinstance(part, TextContent))  # for example images
+        content = (TextContent(text=preview.text), *others)
+        summary = _add_omission(summary, preview)
     if artifact is None:
-        return RecordableResult(content, result.full_output)
+        return RecordableResult(content, summary, result.full_output)
     artifact = artifact.model_copy(update={"preview_size": _content_size(content)})
     if identity not in text and size <= limit:
         note = left_out_note(artifact.lines - line_count(text), artifact.size - size, identity)
         content = (*content, TextContent(text=note))
-    return RecordableResult(content, full_output, artifact)
+    return RecordableResult(content, summary, full_output, artifact)
 
 
 def _artifact(tool: str, full_output: LongText | None, blobs: Blobs) -> Artifact | None:
@@ -111,11 +119,16 @@ def line_count(text: str) -> int:
     return text.count("\n") + (0 if text.endswith("\n") or not text else 1)
 
 
-def _shorten(content: Sequence[Content], text: str, limit: int, artifact: str) -> tuple[Content, ...]:
-    """Return the shortened `text`, followed by the content that is not text, e.g. images."""
-    size = round(limit * _PREVIEW_SHARE)
-    preview = head_and_tail(text, max_bytes=size, max_lines=MAX_LINES, artifact=artifact)
-    return (TextContent(text=preview.text), *(part for part in content if not isinstance(part, TextContent)))
+def _add_omission(summary: str, preview: TruncatedText) -> str:
+    """Return the summary of a shortened result with what the model does not get: `715 lines, 567 left out`."""
+    if not preview.is_cut:
+        return summary
+    missing = format_bytes(preview.omitted_bytes)
+    if preview.omitted_lines > 1:
+        missing = format_count(preview.omitted_lines, "line")
+    if summary.endswith(" lines"):
+        missing = missing.removesuffix(" lines")
+    return ", ".join(filter(None, (summary, f"{missing} left out")))
 
 
 def _content_size(content: Sequence[Content]) -> int:

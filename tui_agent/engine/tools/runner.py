@@ -292,7 +292,7 @@ class CallRunner:
             part=recorder.state.parts,
             content=recordable.content,
             display=result.display,
-            summary=result.summary,
+            summary=recordable.summary,
             data=result.data,
             full_output=recordable.full_output,
             artifact=recordable.artifact,
