@@ -15,7 +15,7 @@ from tui_agent.protocol.base import CallId, JobId, RequestId, RunId, SessionId
 from tui_agent.protocol.display import DiffBlock, TextBlock
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.job import JobFinished, JobStarted
-from tui_agent.protocol.events.model import ModelFailed, ModelRetried
+from tui_agent.protocol.events.model import FaultKind, ModelFailed, ModelRetried
 from tui_agent.protocol.events.policy import PermissionRequested
 from tui_agent.protocol.events.session import (
     RunResumed,
@@ -133,6 +133,22 @@ def test_a_retry_that_helped_no_longer_announces_a_try() -> None:
     retried = ModelRetried(request_id=RequestId("r1"), attempt=3, fault="cut", message="m", wait_s=5.0)
     chat.tell(requested("r1"), retried, responded("r1", "Whole", tool_call("c1")))
     assert chat.only(NoticeEntry)[0].lines == ("The answer was cut off.", "m", "Attempt 4 succeeded.")
+
+
+def test_a_retry_that_helped_names_every_kind_of_fault() -> None:
+    chat = Chat()
+    faults: list[FaultKind] = ["server_error", "cut", "cut", "rate_limit"]
+    tries = [
+        ModelRetried(request_id=RequestId("r1"), attempt=attempt, fault=fault, message="m", wait_s=5.0)
+        for attempt, fault in enumerate(faults, 1)
+    ]
+    chat.tell(requested("r1"), *tries)
+    assert chat.only(NoticeEntry)[0].lines[0] == "The provider's rate limit was reached."
+    chat.tell(responded("r1", "Whole", tool_call("c1")))
+    assert chat.only(NoticeEntry)[0].lines == (
+        "The provider's server failed. The answer was cut off. The provider's rate limit was reached.",
+        "Attempt 5 succeeded.",
+    )
 
 
 def test_settings_that_change_in_a_row_stay_one_notice_each() -> None:

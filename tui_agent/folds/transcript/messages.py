@@ -260,7 +260,9 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None
             draft.replace_entry(index, replace(entry, text=""))
     next_try = f"Attempt {payload.attempt + 1} in {format_elapsed(payload.wait_s)}."
     lines = (_FAULTS.get(payload.fault, ""), payload.message, next_try)
-    draft.attempts[payload.request_id] = payload.attempt + 1
+    _, faults = draft.attempts.get(payload.request_id, (0, ()))
+    faults = tuple(dict.fromkeys((*faults, payload.fault)))
+    draft.attempts[payload.request_id] = payload.attempt + 1, faults
     known = draft.retries.get(payload.request_id)
     if known is not None:
         draft.update_notice(known, "running", lines)
@@ -271,13 +273,17 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
     """Remove the last line of the notice about retries, which announces the next try.
 
-    If a try was answered, add a line that says which try it was.
+    If a try was answered, add a line that says which try it was. If the tries failed in several ways, name them all
+    instead of the newest message.
     """
-    index, tries = draft.retries.pop(request, None), draft.attempts.pop(request, 0)
+    index, (tries, faults) = draft.retries.pop(request, None), draft.attempts.pop(request, (0, ()))
     entry = None if index is None else draft.entries[index]
     if index is not None and isinstance(entry, NoticeEntry):
+        lines = entry.lines[:-1]
+        if len(faults) > 1:
+            lines = (" ".join(_FAULTS.get(fault, "") for fault in faults),)
         last = (f"Attempt {tries} succeeded.",) if answered else ()
-        draft.update_notice(index, "info", (*entry.lines[:-1], *last))
+        draft.update_notice(index, "info", (*lines, *last))
 
 
 @MESSAGE_HANDLERS.on(ModelFailed)

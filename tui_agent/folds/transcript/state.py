@@ -26,6 +26,7 @@ from tui_agent.protocol.base import AgentId, CallId, JobId, RequestId
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.context import Truncation
+from tui_agent.protocol.events.model import FaultKind
 
 Head: TypeAlias = tuple[str, int, float, int, int, AgentId]
 """The fields of `EntryBase`, in order."""
@@ -96,7 +97,8 @@ class Draft:
         self.queued: dict[RequestId, int] = {}
         self.streams: dict[RequestId, Stream] = {}
         self.retries: dict[RequestId, int] = {}
-        self.attempts: dict[RequestId, int] = {}
+        self.attempts: dict[RequestId, tuple[int, tuple[FaultKind, ...]]] = {}
+        """Maps a request that is sent again to (the number of its next attempt, the kinds of its faults so far)."""
         self.model = ""
         self.reduction_notice: tuple[int, int] | None = None
         """Notice about outputs shortened since the newest summary: (index of its entry, number of outputs)."""
