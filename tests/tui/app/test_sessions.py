@@ -132,6 +132,19 @@ async def test_a_stale_answer_never_replaces_a_newer_one() -> None:
         assert [name for name in names(screen) if name.isdigit()] == ["6"]
 
 
+async def test_the_key_bar_of_the_list_shows_every_key_at_120_columns_and_the_main_ones_below() -> None:
+    for width, keys in (
+        (
+            120,
+            "Enter open  R replay  F fork  C compare  N rename  Delete  X export  / search  S sort  Tab here  Esc back",
+        ),
+        (100, "Enter open   R replay   F fork   C compare   N rename   Delete   X export   Esc back"),
+    ):
+        async with open_sessions(Programs(), size=(width, 40)) as (driven, _):
+            await driven.press("down")
+            assert keys in driven.rows()[-1]
+
+
 async def test_nothing_found_and_nothing_there_say_so_and_what_to_press() -> None:
     async with open_sessions(Programs()) as (driven, screen):
         await typed(driven, "shfit")

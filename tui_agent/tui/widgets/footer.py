@@ -1,7 +1,7 @@
 """The footer: the keys that work now, the most useful key first, the help key last.
 
-Invariant: every key that is shown does something. If there is no room for all keys, keys that close something are left
-out last.
+Invariant: every key that is shown does something. If there is no room for all keys, the gaps between them become
+narrower; if there is still no room, keys that close something are left out last.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from textual.strip import Strip
 from tui_agent.tui.actions import KeyHint
 from tui_agent.tui.widgets.keymap import key_map_of
 from tui_agent.tui.widgets.lists import LinePane
-from tui_agent.tui.widgets.rows import cells, hints_width
+from tui_agent.tui.widgets.rows import HINTS_GAP, NARROW_HINTS_GAP, cells, hint_caption, hints_width
 
 
 class Footer(LinePane):
@@ -36,9 +36,12 @@ class Footer(LinePane):
         if not self.has_help_key:
             help_parts = []
         left = [pen.part(" " * self.shape.indent)]
-        for key, word, _ in self._visible_hints(width - 4 - cells(help_parts) - cells(left)):
-            gap = pen.part("   " if len(left) > 1 else "")
-            left += [gap, pen.part(key, "t2", bold=True), pen.part(f" {word}", "t3")]
+        room = width - 4 - cells(help_parts) - cells(left)
+        fits_narrow = hints_width(self.hints, NARROW_HINTS_GAP) <= room < hints_width(self.hints)
+        between = " " * (NARROW_HINTS_GAP if fits_narrow else HINTS_GAP)
+        for hint in self.hints if fits_narrow else self._visible_hints(room):
+            gap = pen.part(between if len(left) > 1 else "")
+            left += [gap, pen.part(hint.key, "t2", bold=True), pen.part(hint_caption(hint), "t3")]
         return [pen.line(width, left, help_parts)]
 
     @property

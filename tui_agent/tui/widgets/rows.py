@@ -226,6 +226,15 @@ def wrap(text: str, room: int) -> list[str]:
     return lines
 
 
-def hints_width(hints: Sequence[KeyHint]) -> int:
+HINTS_GAP, NARROW_HINTS_GAP = 3, 2
+"""Distance between two keys in a row of keys, and the distance if only then all keys fit, in cells."""
+
+
+def hint_caption(hint: KeyHint) -> str:
+    """Return the word as shown after the key; empty if the key itself says it, like `Delete`."""
+    return "" if hint.word == hint.key.casefold() else f" {hint.word}"
+
+
+def hints_width(hints: Sequence[KeyHint], gap: int = HINTS_GAP) -> int:
     """Return the width in cells of a row with these keys and their words."""
-    return sum(len(key) + len(word) + 4 for key, word, _ in hints) - 3
+    return sum(len(hint.key) + len(hint_caption(hint)) + gap for hint in hints) - gap

@@ -25,7 +25,7 @@ from tui_agent.tui.widgets.field import Field
 from tui_agent.tui.widgets.footer import Footer
 from tui_agent.tui.widgets.keymap import KeyScreen, claims_key
 from tui_agent.tui.widgets.lists import Intent, LinePane, Lines
-from tui_agent.tui.widgets.rows import Part, Pen, hints_width, intent_of, wrap
+from tui_agent.tui.widgets.rows import Part, Pen, hint_caption, hints_width, intent_of, wrap
 from tui_agent.tui.widgets.type_ahead import WRITING_PAUSE_S, TypedAhead
 
 ResultT = TypeVar("ResultT")
@@ -312,9 +312,9 @@ class Sheet(SheetFrame[ResultT]):
         while len(shown) > 1 and hints_width(shown) > width:
             shown.remove(next((hint for hint in reversed(shown) if not hint.leaves), shown[-1]))
         left: list[Part] = []
-        for key, word, _ in shown:
+        for hint in shown:
             gap = "   " if left else ""
-            left += [self.part(f"{gap}{key}", "t2", bold=True), self.part(f" {word}", "t3")]
+            left += [self.part(f"{gap}{hint.key}", "t2", bold=True), self.part(hint_caption(hint), "t3")]
         return self.line(
             width, left, [self.part(right, "t3")] if hints_width(shown) + len(right) + 1 <= width else []
         )

@@ -70,8 +70,7 @@ class SessionsScreen(SessionsPage):
                 [hint("field_use", "save this name"), hint("field_leave", "keep the old name")]
             )
             return
-        folder = "all folders" if self.here_only else "this folder only"
-        words = {"sessions_place": folder, "sessions_folder": folder}
+        words = {"sessions_place": "all", "sessions_folder": "all folders"} if self.here_only else {}
         if self.narrow and not self.detail_alone:
             words |= dict.fromkeys(("sessions_open", "sessions_use"), self.detail_word)
         hints = self.key_map.hints("sessions_find" if self.top.typing else "sessions")
