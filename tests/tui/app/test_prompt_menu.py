@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tests.tui.app.driving import golden, open_app
 from tui_agent.protocol.events.session import WorkspaceMoved
+from tui_agent.tui.prompt.files import Symbol
 
 
 async def test_the_slash_menu_narrows_and_tab_completes() -> None:
@@ -52,3 +53,24 @@ async def test_a_menu_that_does_not_hold_all_files_says_so(tmp_path: Path) -> No
         await driven.until(lambda: "first 50 in 60 files" in driven.text())
         await driven.type("file59")
         await driven.until(lambda: "1 found in 60 files" in driven.text())
+
+
+async def test_long_paths_use_the_whole_row_and_are_cut_in_the_middle(tmp_path: Path) -> None:
+    folder = tmp_path / "tests" / "test_utils_misc"
+    for name in ("test_walk_modules", "test_walk_modules_2", f"test_walk_modules_{'x' * 60}"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").touch()
+
+    async def find(root: Path, query: str) -> list[Symbol]:
+        return [Symbol("misc_settings", "src/misc.py", 1)]
+
+    async with open_app(golden("night_shift"), size=(80, 24)) as driven:
+        driven.app.prompt.set_root(tmp_path)
+        driven.app.prompt.find_symbols = find
+        await driven.type("@misc")
+        await driven.until(lambda: "src/misc.py:1" in driven.text())
+        text = driven.text()
+        assert "tests/test_utils_misc/test_walk_modules/__init__.py" in text
+        assert "tests/test_utils_misc/test_walk_modules_2/__init__.py" in text
+        [cut] = [row for row in driven.rows() if "xxx" in row and "__init__.py" in row]
+        assert "tests/test_utils_misc" in cut and "…" in cut

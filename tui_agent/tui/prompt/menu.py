@@ -5,19 +5,22 @@ Invariant: the menu shows candidates and tracks the selected candidate. The prom
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TypeAlias
 
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.tui.prompt.completion import Candidate
-from tui_agent.tui.text import clean_line, width
+from tui_agent.tui.text import clean_line, take, width
 from tui_agent.tui.theme.theme import Role
 from tui_agent.tui.widgets.lists import LinePane
 from tui_agent.tui.widgets.rows import Part, Pen, cut_parts
 from tui_agent.tui.widgets.rows import cells as cells_of
 
 MAX_ROWS = 8
+Hits: TypeAlias = tuple[int, ...]
+"""The matched positions in a label."""
 
 
 class Menu(LinePane):
@@ -75,9 +78,10 @@ class Menu(LinePane):
         return [self._row(index, candidate, width, columns) for index, candidate in rows]
 
     def _columns(self, shown: Sequence[Candidate], cells: int) -> tuple[int, int]:
-        names = max((width(candidate.label) for candidate in shown), default=0)
-        hints = max((width(candidate.hint) for candidate in shown), default=0)
-        if not any(candidate.help for candidate in shown):
+        described = [candidate for candidate in shown if candidate.help or candidate.hint]
+        names = max((width(candidate.label) for candidate in described), default=0)
+        hints = max((width(candidate.hint) for candidate in described), default=0)
+        if not any(candidate.help for candidate in described):
             return cells, 0
         return min(names + 1, cells // 2), min(hints + 2 if hints else 2, cells // 4)
 
@@ -86,13 +90,14 @@ class Menu(LinePane):
         pen = Pen(self.looks, "selection" if chosen else "s3")
         symbols = self.looks.symbols
         mark = pen.part(symbols.chosen, "accent") if chosen else pen.part(symbols.bar, "border-strong")
-        label = clean_line(candidate.label)
-        left = [
-            mark,
-            pen.part(" "),
-            *cut_parts(_mark_hits(label, candidate, pen, chosen), columns[0], symbols.ellipsis),
-        ]
-        if candidate.help or candidate.hint:
+        is_described = bool(candidate.help or candidate.hint)
+        room = columns[0] if is_described else cells - 3
+        label, hits = clean_line(candidate.label), candidate.hits
+        if candidate.insert.startswith("@"):  # the ends of long paths differ, not their beginnings
+            label, hits = _cut_middle(label, hits, room, symbols.ellipsis)
+        marked = _mark_hits(label, candidate._replace(hits=hits), pen, chosen)
+        left = [mark, pen.part(" "), *cut_parts(marked, room, symbols.ellipsis)]
+        if is_described:
             left.append(pen.part(" " * max(1, columns[0] - min(width(label), columns[0]))))
             hint = cut_parts([pen.part(clean_line(candidate.hint), "t3")], columns[1] - 1, symbols.ellipsis)
             left += [*hint, pen.part(" " * (columns[1] - cells_of(hint)))]
@@ -113,6 +118,19 @@ class Menu(LinePane):
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
         self.move(-1)
+
+
+def _cut_middle(label: str, hits: Hits, room: int, ellipsis: str) -> tuple[str, Hits]:
+    """Shorten a label to `room` cells by leaving out its middle, and return the hits at their new positions."""
+    if width(label) <= room:
+        return label, hits
+    end_room, end = (room - width(ellipsis)) * 2 // 3, len(label)
+    while end and width(label[end - 1 :]) <= end_room:
+        end -= 1
+    head = take(label, room - width(ellipsis) - width(label[end:]))[0]
+    moved = end - len(head) - len(ellipsis)
+    shown = (hit if hit < len(head) else hit - moved for hit in hits if hit < len(head) or hit >= end)
+    return f"{head}{ellipsis}{label[end:]}", tuple(shown)
 
 
 def _mark_hits(label: str, candidate: Candidate, pen: Pen, chosen: bool) -> list[Part]:
