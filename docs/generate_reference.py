@@ -188,7 +188,7 @@ def command_line_page() -> str:
     lines.append("\n| exit status | meaning |\n|---|---|")
     lines += [f"| {int(status)} | {meaning} |" for status, meaning in EXITS.items()]
     lines.append(
-        "\n## Common options\n\nThey mean the same for every command. You can put them before or after its name."
+        "\n## Common options\n\nThese options mean the same for every command. You can put them before or after the command's name."
     )
     for group in GROUPS:
         lines.append(f"\n| {group} | meaning |\n|---|---|")

@@ -79,7 +79,7 @@ def test_a_matrix_says_what_each_profile_can_and_goes_on_where_it_stopped(progra
     assert done.returncode == 1, done.stderr
     assert "strong.yaml-1  passed" in done.stdout
     assert "lazy.yaml-1  failed (model)" in done.stdout
-    assert done.stdout.endswith(f"\nAll figures: tui-agent eval report {out}\n")
+    assert done.stdout.endswith(f"\nFull report: tui-agent eval report {out}\n")
     results = {path.parent.name: json.loads(path.read_text()) for path in out.glob("cells/*/*/result.json")}
     strong = results["strong.yaml-1"]
     assert (strong["success"], strong["returncode"], strong["end"]) == (1, 0, "solved")

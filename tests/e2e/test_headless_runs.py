@@ -185,7 +185,7 @@ def test_nothing_coloured_goes_into_a_pipe(program: Program, mock: tuple[str, ..
         (
             ["hello"],
             2,
-            "No model is set. Choose a model in the app, which keeps the choice, or give --model NAME",
+            "No model is set. Choose a model in the app, or add --model NAME to this command",
         ),
         (["hello", "-m", "no-such-model"], 2, "no-such-model"),
         (["hello", "-m", "scripted:absent.yaml"], 2, "absent.yaml"),

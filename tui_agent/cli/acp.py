@@ -14,7 +14,7 @@ from tui_agent.errors import UsageError
 
 EXAMPLES = """\
 examples:
-  tui-agent acp --policy plan        an editor runs this: set its "command" and "args"
+  tui-agent acp --policy plan        the "command" and "args" for the editor's settings
 
 docs/editors.md has the settings of Zed and other editors.
 """
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     printed = os.fstat(sys.stdout.fileno()).st_mode
     if not (stat.S_ISFIFO(wanted) or stat.S_ISSOCK(wanted)) or stat.S_ISREG(printed):
         raise UsageError(
-            f"Only an editor can start this command; it was started {place}.",
+            f"An editor must start this command. It cannot run {place}.",
             hint="To add the command to the editor's settings, see: tui-agent acp --help",
         )
     options = session_options(arguments, client="editor", interactive=True)

@@ -120,7 +120,7 @@ def require_terminal(
     """Raise a `UsageError` if there is no terminal, or if the terminal cannot draw the app."""
     if is_plain_terminal():
         raise UsageError(
-            "This terminal can only print (TERM=dumb), but the app has to draw.",
+            "The app cannot draw in this terminal (TERM=dumb).",
             hint="Use --screen-reader for a session in plain lines, or tui-agent demo --headless for the demo.",
         )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -39,7 +39,7 @@ def configure(parser: Parser) -> None:
     """Add the subcommands of `config`."""
     verbs = Verbs(parser, EXAMPLES)
     show = verbs.add("show", show_config, "list settings and where they come from", groups=EVERYTHING)
-    show.add_argument("--all", action="store_true", help="also list settings with their default value")
+    show.add_argument("--all", action="store_true", help="also list settings that have their default value")
     verbs.add("path", show_paths, "show where files are stored")
     verbs.add("edit", edit_config, "open your configuration in $EDITOR")
 

@@ -39,11 +39,11 @@ VERBS: dict[str, Verb] = {
     "run": Verb("tui_agent.cli.run.command", "run one turn without the app and print the answer"),
     "demo": Verb("tui_agent.cli.run.demo", "watch a built-in scenario, offline"),
     "sessions": Verb("tui_agent.cli.sessions.command", "list, show and manage recorded sessions"),
-    "trace": Verb("tui_agent.cli.trace", "show a session's figures: events, tools, files, tokens, cost"),
+    "trace": Verb("tui_agent.cli.trace", "summarise a session: events, tools, files, tokens, cost"),
     "query": Verb("tui_agent.cli.query", "query all sessions with SQL"),
     "checkout-part": Verb(
         "tui_agent.cli.checkout_part",
-        "write the workspace's files after a given part of a session to a folder",
+        "write the workspace's files to a folder, as they were after a given part",
     ),
     "compare": Verb("tui_agent.cli.compare", "compare two sessions or branches"),
     "replay": Verb("tui_agent.cli.replay.command", "show a recorded session at any of its events"),

@@ -48,10 +48,10 @@ def configure(parser: Parser) -> None:
     )
     parser.add_argument("--max-files", metavar="N", type=count, help="maximum number of files")
     parser.add_argument(
-        "--pin", metavar="PATH", action="append", default=[], help="list this file first; may be repeated"
+        "--pin", metavar="PATH", action="append", default=[], help="list this file first; can be repeated"
     )
     parser.add_argument(
-        "--hide", metavar="PATH", action="append", default=[], help="leave this file out; may be repeated"
+        "--hide", metavar="PATH", action="append", default=[], help="leave this file out; can be repeated"
     )
     parser.add_argument("--refresh", action="store_true", help="wait until every file is in the index")
     parser.add_argument("--symbol", metavar="NAME", help="only list definitions whose name contains NAME")

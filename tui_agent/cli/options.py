@@ -81,7 +81,7 @@ def add_folders(parser: argparse.ArgumentParser) -> None:
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the options for the model and its reasoning."""
     group = parser.add_argument_group(
-        "model", "for this start only; the app remembers the model chosen with /model"
+        "model", "for this start only; the app remembers a model that you choose with /model"
     )
     group.add_argument(
         "-m",
@@ -123,7 +123,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
         "--environment", metavar="NAME", help="where commands run: local, docker, or a plugin's environment"
     )
     group.add_argument(
-        "--context-mode", choices=CONTEXT_MODES, help="how much of the conversation is sent to the model"
+        "--context-mode", choices=CONTEXT_MODES, help="what the model gets besides the conversation"
     )
     group.add_argument(
         "--repo-map-mode",
@@ -150,13 +150,16 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--max-turns", metavar="N", type=count, help="stop after N turns")
     group.add_argument(
-        "--max-iterations", metavar="N", type=count, help="stop after N iterations, delegates included"
+        "--max-iterations",
+        metavar="N",
+        type=count,
+        help="stop after N iterations, including those of delegates",
     )
     group.add_argument(
         "--timeout-seconds",
         metavar="N",
         type=amount,
-        help="stop when turns have run for N seconds (default without the app: 7200 for each turn)",
+        help="stop when the turns have run for N seconds (default without the app: 7200 for each turn)",
     )
     group.add_argument(
         "--max-cost",

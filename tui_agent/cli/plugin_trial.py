@@ -61,15 +61,15 @@ def _call_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:
         args = parse_arguments(spec.name, spec.args, schema, arguments)
         if isinstance(args, InvalidArguments):
             notes.append(
-                f"The tool {spec.name} was not tried: made-up arguments are not valid for this tool."
+                f"The tool {spec.name} was not tried, because made-up arguments are not valid for this tool."
             )
             continue
         try:
             tool.target(args)
             if not tool.effects(args):
                 notes.append(
-                    f"The tool {spec.name} declares no effects, so every call needs approval, and is denied in scripts. "
-                    'If it only changes the session, return InternalEffect(subject="…").'
+                    f"The tool {spec.name} declares no effects, so every call needs approval and is denied in scripts. "
+                    'If the tool only changes the session, return InternalEffect(subject="…").'
                 )
         except ToolCrash as crash:
             faults.append(f"{crash.message} (with the arguments {arguments})")

@@ -25,7 +25,7 @@ examples:
   tui-agent query "SELECT payload->>'$.reason' AS reason, count(*) FROM events WHERE kind = 'turn.finished' GROUP BY 1"
   tui-agent query                                    list the tables and their columns
 
-It needs tui-agent[parquet]. The dialect is DuckDB's; times are in UTC.
+The command needs tui-agent[parquet]. The SQL is DuckDB's dialect, and times are in UTC.
 """
 MIN_CELL = 16
 MIN_PROGRESS = 100

@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         const=Path("jobs"),
-        help="show histories of simulations instead: a file, or the folder of outputs (default: jobs)",
+        help="show histories of simulations instead; PATH is a history file, or the folder of outputs (default: jobs)",
     )
     add_groups(parser, EVERYTHING)
 

@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--spans", action="store_true", help="also print the tree of turns, requests and tools"
     )
     parser.add_argument(
-        "--parts", action="store_true", help="instead, print a line per part, with its checkpoint"
+        "--parts", action="store_true", help="print a line for each part and its checkpoint instead"
     )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object; with --parts, one per part"
@@ -100,7 +100,7 @@ def summary(metrics: MetricsView) -> list[tuple[str, str]]:
     failures = f"{metrics.failed_tools} failed, {metrics.invalid_calls} invalid, {metrics.denials} denied"
     tests = f"{metrics.tests_passed or 0} passed, {metrics.tests_failed or 0} failed"
     has_tests = metrics.tests_passed is not None or metrics.tests_failed is not None
-    start = f"{format_time(metrics.first_at)}, {format_duration(metrics.last_at - metrics.first_at)} to the last event"
+    start = f"{format_time(metrics.first_at)}, last event {format_duration(metrics.last_at - metrics.first_at)} later"
     rows = [
         ("started", start if metrics.events else ""),
         ("events", f"{metrics.events}: {kinds(metrics)}" if metrics.events else "none readable"),

@@ -23,7 +23,9 @@ examples:
 
 def configure(parser: Parser) -> None:
     """Add the arguments of `view`."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="the history, or the folder that has it")
+    parser.add_argument(
+        "file", metavar="FILE", type=Path, help="a history file, or the folder that contains it"
+    )
     parser.add_argument("--headless", action="store_true", help="print the messages")
     parser.add_argument("--theme", metavar="NAME", help="the theme (see: tui-agent themes list)")
     add_groups(parser, ("folders",))

@@ -73,9 +73,7 @@ def load_claude_hooks(paths: Paths, project: ProjectFiles | None) -> ClaudeHooks
         try:
             entries = list(_list_entries(from_json(text)))
         except (ValueError, TypeError, AttributeError, RecursionError):
-            faults.append(
-                f"{path}: its hooks are left out, because they do not have the form that Claude Code reads."
-            )
+            faults.append(f"{path}: its hooks are left out, because they are not in Claude Code's format.")
             continue
         for name, matcher, command in entries:
             try:

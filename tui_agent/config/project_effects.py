@@ -77,7 +77,7 @@ def describe_effect(file: ProjectFile) -> str:
     if part == "plugins":
         code = name.endswith((".py", ".so", ".pyd"))
         return "code that runs when a session opens" if code else "read by a plugin"
-    return _BY_FOLDER.get(part, "nothing by itself; another file may refer to it")
+    return _BY_FOLDER.get(part, "does nothing by itself, but another file can use it")
 
 
 def refusal_of_settings(settings: Mapping[str, object]) -> str:

@@ -111,11 +111,11 @@ class ModelProfile(Table):
         None, description="The model accepts images. If not set, taken from litellm's price map."
     )
     stream: bool = Field(
-        True, description="Request a streamed answer; set false for servers that cannot stream."
+        True, description="Request a streamed answer; set to false for servers that cannot stream."
     )
     bridge_tool_results: bool | None = Field(
         None,
-        description="True if the chat template needs an assistant message between a tool result and a user message, and short call ids. If not set, the model's name decides.",
+        description="True if the chat template needs short call ids, and an assistant message between a tool result and a user message. If not set, the model's name decides.",
     )
     headers: dict[str, HeaderText] = Field(
         default_factory=dict,
@@ -161,7 +161,7 @@ class CheckpointSettings(Table):
         1_000.0,
         ge=0,
         allow_inf_nan=False,
-        description="Maximum growth of a session's checkpoints; also the maximum that the first checkpoint reads.",
+        description="Maximum growth of a session's checkpoints, and maximum amount that the first checkpoint reads.",
     )
     borrowed_mb: float = Field(
         256.0,
@@ -242,7 +242,7 @@ class StatusSettings(Table):
 
     command: str = Field(
         "",
-        description="Command line, run by bash with the session's facts as JSON on its standard input; its first line of output is shown in the status line.",
+        description="Command line, run by bash with the session's facts as JSON on standard input. The status line shows the first line of the output.",
     )
 
 
@@ -260,7 +260,9 @@ class McpServerTable(Table):
     headers: dict[str, str] = Field(
         default_factory=dict, description="HTTP headers; write a key as `${NAME}`, never the key itself."
     )
-    enabled: bool = Field(True, description="Set false to keep the server's entry without using the server.")
+    enabled: bool = Field(
+        True, description="Set to false to keep the server's entry without using the server."
+    )
     timeout: float = Field(
         60.0, gt=0, le=MAX_TIMEOUT_S, description="Time limit of the start and of each call, in seconds."
     )

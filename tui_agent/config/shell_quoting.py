@@ -100,6 +100,6 @@ def _refuse_places(template: str, position: int) -> None:
     place = PLACE.search(template, position)
     if place is not None:
         raise ConfigError(
-            f"{place[0]} cannot be quoted at its place in `{template}`.",
-            hint=f"Move {place[0]} to a place before {template[position:]}",
+            f"`{template}` uses {place[0]} where it cannot be quoted.",
+            hint=f"Move {place[0]} before {template[position:]}",
         )

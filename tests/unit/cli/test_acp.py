@@ -17,5 +17,5 @@ def test_a_file_in_place_of_the_editor_is_refused_in_one_line(tmp_path: Path, is
         ) as process:
             _, errors = process.communicate()
     assert process.returncode == 2
-    assert errors.startswith("tui-agent: Only an editor can start this command; it was started with a file.")
+    assert errors.startswith("tui-agent: An editor must start this command. It cannot run with a file.")
     assert errors.count("\n") == 1

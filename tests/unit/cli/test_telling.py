@@ -83,7 +83,9 @@ def test_a_damaged_log_is_said_with_the_place_of_what_was_moved(capsys: pytest.C
     story, telling = Story(), WarningPrinter(lambda record: None)
     telling(story(SessionStarted(workspace="/w", product="p", settings=settings)))
     telling(story(moved))
-    expected = "No line of the session's log was intact, so the session starts anew. Its old log was moved to"
+    expected = (
+        "No line of the session's log was intact, so the session starts empty. Its old log was moved to"
+    )
     assert capsys.readouterr().err == f"tui-agent: {expected} events.torn-1 in . (7 B).\n"
     telling = WarningPrinter(lambda record: None)
     telling(story(moved))

@@ -30,7 +30,7 @@ from tui_agent.config.project_files import ProjectFile
         (".tui_agent/plugins/a.py", b"", "code that runs when a session opens"),
         (".tui_agent/plugins/a/words.md", b"", "read by a plugin"),
         (".tui_agent/commands/help.md", b"", "a slash command: its text is sent to the model"),
-        (".tui_agent/other", b"", "nothing by itself; another file may refer to it"),
+        (".tui_agent/other", b"", "does nothing by itself, but another file can use it"),
     ],
 )  # fmt: skip
 def test_a_files_power_by_its_place_and_content(name: str, content: bytes, said: str) -> None:

@@ -324,7 +324,7 @@ def secrets(base: StartupContext) -> CheckResult:
     message += f" Commands can read {', '.join(readable)} ([sandbox] readable)." if readable else ""
     message += _describe_variables(base)
     if confined.secrets_incomplete:
-        return note(message, f"{confined.secrets_incomplete} Files further down are not hidden.")
+        return note(message, f"{confined.secrets_incomplete} Other secret files are not hidden.")
     return ok(message)
 
 
@@ -398,7 +398,7 @@ async def probe_limits() -> ProcessControl | None:
 def describe_cleanup(held: ProcessControl) -> str:
     """Return a phrase that says how the leftover processes of a command are stopped."""
     if not held.reaper:
-        return "as a process group; if /proc exists, processes that left the group are found by an environment variable"
+        return "by their process group, or by an environment variable if they left the group and /proc exists"
     kernel = " or by the kernel (cgroup.kill)" if held.cgroup_kill else ""
     return f"reliably by a parent process (subreaper){kernel}"
 

@@ -22,7 +22,7 @@ examples:
 
 Without --test, the case's own tests and verifier run; the session must belong to an evaluation.
 
-exit status: 0 a checkpoint passed everything, 1 none did, 2 usage or configuration
+exit status: 0 a checkpoint passed everything, 1 no checkpoint did, 2 usage or configuration
 """
 
 
@@ -35,7 +35,7 @@ def add_commits_verb(verbs: Verbs) -> None:
     commits.add_argument("--test", metavar="COMMAND", default="", help="the command that runs the tests")
     commits.add_argument("--suite", metavar="SUITE", default="", help="the suite of the session's case")
     commits.add_argument(
-        "--test-timeout-seconds", metavar="N", type=float, help="the time limit of tests and verifier"
+        "--test-timeout-seconds", metavar="N", type=float, help="the time limit of the tests and the verifier"
     )
 
 

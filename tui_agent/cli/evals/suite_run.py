@@ -52,7 +52,7 @@ examples:
 A run's folder has a folder for each cell, with the workspace and result.json. To open a cell's session, use the
 commands in result.json. The model `oracle` gives the known-good answers of each case.
 
-exit status: 0 every case passed, 1 not every case passed, 2 usage or configuration, 130 interrupted (resume it)
+exit status: 0 every case passed, 1 not every case passed, 2 usage or configuration, 130 interrupted (use --resume)
 """
 
 MAX_DETAIL_CHARS = 200
@@ -104,7 +104,7 @@ def add_suite_verbs(verbs: Verbs) -> None:
         "--model-profiles", metavar="A,B", type=_names, default=(), help="the models, separated by commas"
     )
     run.add_argument(
-        "--agent", metavar="NAME", default="", help="the agent that acts (see: tui-agent agents list)"
+        "--agent", metavar="NAME", default="", help="the agent to run (see: tui-agent agents list)"
     )
     matrix.add_argument(
         "--agents", metavar="A,B", type=_names, default=(), help="run each model with each of these agents"
@@ -146,7 +146,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--jobs",
         metavar="N",
         type=count,
-        help="cases at the same time (default: as many as there are processors)",
+        help="number of cases that run at the same time (default: the number of processors)",
     )
     parser.add_argument("--engine", choices=("local", "ray"), default="local", help="where the cases run")
     parser.add_argument(
@@ -155,7 +155,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preemptible",
         action="store_true",
-        help="if a case's machine is lost, run the case again, up to 10 times (for machines that can be taken away)",
+        help="if a machine is lost, run its case again, up to 10 times (for preemptible machines)",
     )
     parser.add_argument("--policy", choices=POLICIES, help="the policy (default: the case's)")
     parser.add_argument(
@@ -185,7 +185,7 @@ def _add_check_options(parser: argparse.ArgumentParser) -> None:
         "--test-timeout-seconds",
         metavar="N",
         type=float,
-        help="the time limit of tests, and of the verifier (default: the case's)",
+        help="the time limit of the tests and the verifier (default: the case's)",
     )
     parser.add_argument(
         "--evaluate",
@@ -400,7 +400,7 @@ def _run_cells(folder: RunFolder, plan: Plan, arguments: argparse.Namespace, run
     if results and not as_json:
         say("")
         print_sections(summary_sections(build_report([load_run(folder)])))
-        say(f"\nAll figures: tui-agent eval report {shlex.quote(str(folder.path))}")
+        say(f"\nFull report: tui-agent eval report {shlex.quote(str(folder.path))}")
     return (
         Exit.DONE if len(results) == len(cells) and all(result.passed for result in results) else Exit.FAILED
     )

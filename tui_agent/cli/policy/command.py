@@ -93,7 +93,11 @@ def configure(parser: Parser) -> None:
         examples=REMOVE_EXAMPLES,
         groups=OPTION_GROUPS,
     )
-    remove.add_argument("--everywhere", action="store_true", help="remove the rule for every project instead")
+    remove.add_argument(
+        "--everywhere",
+        action="store_true",
+        help="remove a rule for every project instead of a rule for this project",
+    )
     remove.add_argument(
         "rule", metavar="RULE", help="the rule as `policy rules` prints it: 'allow run pytest *'"
     )

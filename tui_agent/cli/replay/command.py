@@ -44,7 +44,7 @@ summaries. Exit status: 0 if the events are the same, 1 if not.
 
 the object that --headless prints:
   session, path, events     the log and its number of events
-  seq, at, kind             the event at which the session is shown
+  seq, at, kind             the event up to which the session is shown
   state                     as printed by `sessions show --state`
   transcript                the chat's entries in order: type (user, answer, reasoning, tool, notice, question,
                             turn), id, seq, at, turn, and further fields of the type

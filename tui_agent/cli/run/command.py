@@ -98,7 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stream",
         action="store_true",
-        help="print a line for each part as it happens (with --json: an object for each part, no events)",
+        help="print a line for each part as it happens (with --json: an object for each part instead of events)",
     )
     parser.add_argument(
         "--retry-crashed",
@@ -201,8 +201,8 @@ async def run_one_turn(
     if not known and lacks_model(base.config):
         raise ConfigError(
             "No model is set.",
-            hint="Choose a model in the app, which keeps the choice, or give --model NAME for this run (see: "
-            "tui-agent models list). Without an account: tui-agent demo --headless",
+            hint="Choose a model in the app, or add --model NAME to this command (see: tui-agent models list). "
+            "Without an account: tui-agent demo --headless",
         )
 
     async def run_in(session: LocalSession) -> Outcome:
@@ -325,7 +325,7 @@ def _repair_warning(repaired: LogRepaired, folder: Path, *, is_new: bool) -> str
     sentences = []
     if repaired.moved_bytes:
         damage = (
-            "No line of the session's log was intact, so the session starts anew. Its old log was moved to"
+            "No line of the session's log was intact, so the session starts empty. Its old log was moved to"
             if is_new
             else "The end of the session's log was damaged. It was moved to"
         )

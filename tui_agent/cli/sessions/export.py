@@ -61,7 +61,7 @@ def add_verbs(verbs: Verbs) -> None:
     out.add_argument(
         "--to",
         metavar="URL",
-        help="upload the file below URL instead of writing it here (s3://BUCKET/FOLDER; needs tui-agent[s3])",
+        help="upload the file to URL instead of writing it here (s3://BUCKET/FOLDER; needs tui-agent[s3])",
     )
     out.add_argument("--all", action="store_true", help="for jsonl: also events of abandoned branches")
     out.add_argument(

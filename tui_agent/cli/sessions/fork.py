@@ -133,7 +133,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--result",
         metavar="TEXT",
-        help="replace the result of a tool call; SEQ is an event of that call, or an event while that call runs alone",
+        help="replace the result of a tool call; SEQ is an event of the call, or an event while only that call runs",
     )
     group.add_argument(
         "--message",

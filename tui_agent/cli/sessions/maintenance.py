@@ -62,7 +62,7 @@ def add_verbs(verbs: Verbs) -> None:
     prune.add_argument(
         "--older-than", metavar="DAYS", type=amount, help="also sessions that were not used for DAYS days"
     )
-    prune.add_argument("--yes", action="store_true", help="remove it")
+    prune.add_argument("--yes", action="store_true", help="remove the listed data")
 
 
 def remove_sessions(arguments: argparse.Namespace, ask: AskUser = input) -> int:
@@ -76,7 +76,9 @@ def remove_sessions(arguments: argparse.Namespace, ask: AskUser = input) -> int:
             forks = store.forks(name)
             warning = " Its forks get a copy of the shared events." if forks else ""
             warning += (
-                " The workspace inside its folder is deleted too." if (folder / "workspace").is_dir() else ""
+                " The workspace in the session's folder is deleted too."
+                if (folder / "workspace").is_dir()
+                else ""
             )
             answer = ask(f"Delete {name} ({format_bytes(total)}) permanently?{warning} [y/N] ")
             if answer.strip().lower() not in ("y", "yes"):

@@ -63,7 +63,7 @@ def add_verbs(verbs: Verbs) -> None:
         metavar="PATH",
         action="append",
         default=[],
-        help="restore this file although someone else also changed it (may be repeated)",
+        help="restore this file although someone else also changed it (can be repeated)",
     )
     states = verbs.add(
         "checkpoints",

@@ -54,7 +54,7 @@ def add_verbs(verbs: Verbs) -> None:
         "text",
         metavar="TEXT",
         nargs="+",
-        help="words to search for, or their beginnings; a match has all of them",
+        help="words, or beginnings of words; a match contains all of them",
     )
     scope = search.add_mutually_exclusive_group()
     scope.add_argument(

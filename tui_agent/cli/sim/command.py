@@ -70,7 +70,7 @@ def configure(parser: Parser) -> None:
     )
     run.add_argument("--example", metavar="NAME", help="a bundled example instead of --task and --env")
     run.add_argument("--test", metavar="COMMAND", default="", help="the command that tests the result")
-    run.add_argument("--test-timeout-seconds", metavar="N", type=float, help="the time limit of tests")
+    run.add_argument("--test-timeout-seconds", metavar="N", type=float, help="the time limit of the tests")
     run.add_argument("--agent", metavar="NAME", help="the agent that answers")
     run.add_argument("--environment", metavar="NAME", help="where commands run (see docs/environments.md)")
     run.add_argument(
@@ -84,7 +84,7 @@ def configure(parser: Parser) -> None:
     run.add_argument(
         "--orchestrator",
         choices=("simple", "default"),
-        help="the orchestrator of the mode orchestrated (default: simple)",
+        help="the orchestrator for --mode orchestrated (default: simple)",
     )
     run.add_argument(
         "--tree", metavar="FILE", type=Path, help="the task tree to use (default: a model makes one)"
@@ -175,7 +175,7 @@ def _print_result(finished: "FinishedRun", *, as_json: bool) -> None:
     detail = f": {' '.join(escape_control(result.detail).split())}" if result.detail else ""
     say(f"{'passed' if result.success else 'failed'}, {result.end}{detail}")
     say(
-        f"{format_count(result.turns, 'turn')}, {format_tokens(result.agent_tokens)} tokens of the agent, {format_tokens(result.user_tokens)} of the user"
+        f"{format_count(result.turns, 'turn')}, {format_tokens(result.agent_tokens)} tokens for the agent, {format_tokens(result.user_tokens)} for the simulated user"
     )
     say(f"outputs: {finished.folder.path}")
     for command in result.open_with:
