@@ -38,7 +38,7 @@ async def _said(options: SessionOptions, text: str) -> tuple[str, str]:
 async def test_a_refused_call_ends_the_demo_in_good_order_and_for_good(options: SessionOptions) -> None:
     reason, answer = await _said(options, DEMO.prompt)
     assert reason == "finished"
-    assert answer.startswith("**The demo ends here: a call was refused")
+    assert answer.startswith("**The demo ends here. Its script cannot continue")
     for _ in range(6):
         reason, answer = await _said(options, "go on")
         assert reason == "finished" and answer.startswith("**The demo ends here.**")
@@ -54,7 +54,7 @@ async def test_a_refused_last_step_does_not_end_the_demo_early(options: SessionO
 
 async def test_another_task_than_the_scripts_is_answered_in_a_friendly_way(options: SessionOptions) -> None:
     reason, answer = await _said(options, "write me a poem")
-    assert reason == "finished" and "its script does not know this task" in answer
+    assert reason == "finished" and "Its script has no answer to your message" in answer
 
 
 @pytest.mark.slow

@@ -59,7 +59,11 @@ def _describe(event: Envelope) -> str:
         case SessionHeadMoved(reason=reason):
             return _MOVES.get(reason, "")
         case CheckpointRestored(kept_count=kept) as restored:
-            changed = f" Kept, because they were changed since: {format_count(kept, 'file')}." if kept else ""
+            changed = (
+                f" Kept {format_count(kept, 'file that was', 'files that were')} changed since then."
+                if kept
+                else ""
+            )
             return f"{describe_restored(restored)}{changed}"
         case ContextCompacted(turns=turns, before_tokens=before, after_tokens=after):
             sizes = f"{format_estimate(before)} to {format_estimate(after)} tokens"

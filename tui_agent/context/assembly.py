@@ -58,7 +58,7 @@ CUT_FRACTION = 0.10
 This reserve lets the next requests start with the same text, without new cuts.
 """
 PINNED: Final = "a pinned message"
-PINNED_SHORT: Final = "a pinned message is shortened: no room"
+PINNED_SHORT: Final = "a pinned message was shortened to fit"
 NO_ROOM: Final = "too long for the window: only its beginning and end are sent"
 SECTION_ORDER: tuple[SectionName, ...] = (
     "system",
@@ -480,7 +480,7 @@ def _describe_shortening(name: SectionName, share: SectionShare) -> str:
     if share.dropped and share.raw_chars and not share.rules:
         notes.append("left out: no room")
     if share.short:
-        notes.append(f"shortened the oldest {share.short}: no room")
+        notes.append(f"shortened the oldest {share.short} to fit")
     return "; ".join(notes)
 
 

@@ -39,11 +39,11 @@ def demo_ending(
     if _has_ended(messages):
         return _end_answer("")
     if wrong and _was_refused(messages):
-        return _end_answer(": a call was refused or stopped, and its script cannot continue without it")
+        return _end_answer(". Its script cannot continue, because a call was refused or stopped")
     if index >= answers:
         return _end_answer("")
     if wrong and not isinstance(messages[-1] if messages else None, ToolMessage):
-        return _end_answer(": its script does not know this task")
+        return _end_answer(". Its script has no answer to your message")
     return None
 
 

@@ -30,7 +30,7 @@ SECTIONS = (
     section("repo_map", 4_000, 4_000, reduced=True, preserved=False, raw_chars=40_000),
     section("mentions", 0, 1_000, dropped_blocks=3, rule="left out: no room"),
     section("messages", 10_200),
-    section("tool_results", 17_800, 36_000, reduced=True, rule="shortened the oldest 2: no room"),
+    section("tool_results", 17_800, 36_000, reduced=True, rule="shortened the oldest 2 to fit"),
 )
 
 
@@ -83,7 +83,7 @@ async def test_each_section_stands_with_its_budget_and_its_state(size: tuple[int
         assert ("━" in row_of(rows, "repo map")) is (size[0] == 120)
         # Why a section is not whole stands in its row, or below where there is no room.
         text = " ".join(rows)
-        assert "3 left out: no room" in text and "shortened the oldest 2: no room" in text
+        assert "3 left out: no room" in text and "shortened the oldest 2 to fit" in text
 
 
 async def test_a_bar_tells_how_much_of_its_budget_a_section_takes() -> None:
@@ -188,7 +188,7 @@ async def test_the_sheet_has_its_name_at_any_width(size: tuple[int, int]) -> Non
 async def test_the_bars_give_way_to_the_reasons_and_every_key_is_named() -> None:
     async with open_app(golden("night_shift")) as driven:
         rows = await opened(driven, packed(*SECTIONS))
-        assert row_of(rows, "old results").endswith("! reduced shortened the oldest 2: no room")
+        assert row_of(rows, "old results").endswith("! reduced shortened the oldest 2 to fit")
         assert "━" in row_of(rows, "old results")
     async with open_app(golden("night_shift"), size=(80, 24)) as driven:
         await opened(driven, packed(*SECTIONS))

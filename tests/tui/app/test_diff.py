@@ -240,9 +240,7 @@ async def test_one_change_is_reverted_after_a_question_and_its_outcome_is_shown(
         assert "LINE 20" not in driven.text() and "LINE 3" in driven.text()
         await driven.press("r")
         assert isinstance(driven.app.screen, Confirm)
-        assert driven.app.screen.paragraphs[1].startswith(
-            "You changed this file too; your other changes are kept."
-        )
+        assert driven.app.screen.paragraphs[1].startswith("Your other changes to this file are kept.")
         driven.app.screen.end_grace_period()
         await driven.press("enter")
         await driven.settle()
@@ -407,7 +405,7 @@ async def test_a_generated_folder_is_one_row_with_the_same_count_in_chat_and_she
             for argument in ("", "turn 1"):
                 sheet = await show(driven, argument)
                 assert sheet.right == "4 files +1 −1, .venv/ 2,570 files"
-                assert "and 3 more files, which the log only counts" in driven.text()
+                assert "and 3 more files that the log does not name" in driven.text()
                 assert any(
                     row.strip().startswith("▌") and ".venv/   2,570 generated files" in row
                     for row in driven.rows()

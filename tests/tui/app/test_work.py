@@ -25,7 +25,7 @@ async def test_a_pause_that_has_not_begun_is_seen_and_can_be_taken_back() -> Non
         await driven.settle()
         await driven.type("/pause")
         await driven.press("escape", "enter")
-        assert "/resume lets it go on" in driven.text()
+        assert "/resume continues it" in driven.text()
         driven.session.feed(AgentStateChanged(state=AgentState.RUNNING, reason=PAUSE_PENDING))
         await driven.settle()
         assert "pauses after this call" in driven.app.status.view.word

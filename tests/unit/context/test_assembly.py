@@ -156,7 +156,7 @@ def test_the_manifest_has_each_sections_size_before_and_after_its_budget_and_wha
         *called(5, "short"),
     ]
     found = packed(history, window=4_000, carried="an earlier session")
-    never, shortened = "never shortened", "shortened the oldest 1: no room"
+    never, shortened = "never shortened", "shortened the oldest 1 to fit"
     assert [
         (one.name, one.raw_chars, one.budget, one.reduced, one.dropped_blocks, one.rule)
         for one in found.manifest.sections

@@ -293,12 +293,14 @@ def test_undoing_a_kept_file_too_is_told_from_a_revert_of_files() -> None:
     chat.tell(SessionHeadMoved(from_seq=9, to_seq=2, files=True, reason="undo"))
     chat.tell(RESTORED.model_copy(update={"paths": (), "skipped_paths": ("helpers.py",)}))
     chat.tell(SessionHeadMoved(from_seq=11, to_seq=12, files=True, reason="files"), RESTORED)
-    assert chat.only(NoticeEntry)[-1].lines == ("Undid helpers.py too. /redo brings your version back.",)
+    assert chat.only(NoticeEntry)[-1].lines == (
+        "Undid the changes in helpers.py too. /redo brings your version back.",
+    )
 
 
 def test_redoing_a_kept_file_too_and_taking_it_back_says_whose_version_is_there() -> None:
     for move, line in (
-        ({"reason": "files"}, "Redid helpers.py too. /redo brings your version back."),
+        ({"reason": "files"}, "Redid the changes in helpers.py too. /redo brings your version back."),
         ({"reason": "redo", "redone": "files"}, "Restored your version of helpers.py."),
     ):
         chat = Chat()  # after the second move, the branch no longer has the first

@@ -123,7 +123,7 @@ def test_a_message_that_a_hook_refused_is_told_once_with_the_hook_and_what_to_do
             )
         )
     )
-    hint = "Your message is in the history of the prompt."
+    hint = "Your message is in the prompt's history."
     reason = f"{REFUSED_MESSAGE}: No words."
     views.apply(story(CommandRejected(command="submit_prompt", reason=reason, hint=hint)))
     [notice] = views.transcript.view().entries
@@ -132,7 +132,7 @@ def test_a_message_that_a_hook_refused_is_told_once_with_the_hook_and_what_to_do
 
 
 def test_after_a_refused_key_the_place_to_enter_a_key_is_named() -> None:
-    for fault, ways in (("auth", "/provider enter a key"), ("timeout", "/trace see the tries")):
+    for fault, ways in (("auth", "/provider enter a key"), ("timeout", "/trace see the attempts")):
         views, story = Views(), Story()
         for payload in (
             UserMessageReceived(text="hi"),

@@ -60,9 +60,7 @@ _FAULTS = {
 }
 
 _AFTER_REFUSED_KEY = "send an empty message to try again · /provider enter a key · /model use another model · /doctor check all"
-_AFTER_FAILURE = (
-    "send an empty message to try again · /model use another model · /trace see the tries · /doctor check all"
-)
+_AFTER_FAILURE = "send an empty message to try again · /model use another model · /trace see the attempts · /doctor check all"
 
 
 def _is_empty(text: LongText) -> bool:

@@ -81,8 +81,8 @@ _FILE_MOVES = {
     "files": "Restored {files}; the conversation stays. /redo undoes this.",
     "removed": "Removed {files}; the conversation stays. /redo undoes this.",
     "mixed": "Restored or removed {files}; the conversation stays. /redo undoes this.",
-    "kept": "Undid {files} too. /redo brings your version back.",
-    "kept in a redo": "Redid {files} too. /redo brings your version back.",
+    "kept": "Undid the changes in {files} too. /redo brings your version back.",
+    "kept in a redo": "Redid the changes in {files} too. /redo brings your version back.",
 }
 _FILE_REDOS = {
     "hunk": "Restored the change in {files} that you had reverted.",
@@ -464,7 +464,7 @@ _STOPPERS: Final[dict[JobStopper, str]] = {
     "": "the agent",
     "user": "you",
     "agent": "the agent",
-    "rewind": "the undo of its turn",
+    "rewind": "an undo of its turn",
 }
 
 

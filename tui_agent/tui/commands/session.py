@@ -156,7 +156,7 @@ def pause(context: AppContext, argument: str) -> None:
     else:
         if context.state.state_reason != PAUSE_PENDING:
             context.submit(Pause())
-        context.app.say("The turn pauses after the current call. /resume lets it go on.")
+        context.app.say("The turn pauses after the current call. /resume continues it.")
 
 
 def rename(context: AppContext, argument: str) -> None:

@@ -39,7 +39,7 @@ class DemoGuide:
 
     async def _open_replay(self) -> None:
         context, ended_at = self._context, self._context.views.seq
-        context.app.say("Next: the replay of this session. Start typing to stay here.")
+        context.app.say("The replay of this session follows. Start typing to stay here.")
         await asyncio.sleep(self.read_s)
         is_untouched = not context.editor.text and len(context.app.screen_stack) == 1
         if is_untouched and context.views.seq == ended_at:

@@ -177,7 +177,7 @@ class DiffSheet(Viewer):
         if self._unlisted_count:
             facts.gap()
             facts.text(
-                f"and {format_count(self._unlisted_count, 'more file')}, which the log only counts", "t3"
+                f"and {format_count(self._unlisted_count, 'more file')} that the log does not name", "t3"
             )
         for folder in self._folders:
             facts.gap()
@@ -390,7 +390,7 @@ def _describe(file: ChangedFile, hunk: str, minus: str) -> list[str]:
     """Return what reverting a hunk would do, as paragraphs."""
     changes = format_line_changes(*count_line_changes(*hunk_sides(hunk)), minus)
     counts = " ".join(words for words, _ in changes)
-    kept = "You changed this file too; your other changes are kept. " if "human" in file.authors else ""
+    kept = "Your other changes to this file are kept. " if "human" in file.authors else ""
     place = f"{file.path}, {_describe_lines(hunk)}"
     return [f"{place}: {counts}", f"{kept}Only this change is reverted. /redo restores it."]
 

@@ -126,7 +126,7 @@ def _writes(effects: Sequence[Effect], unknown: bool, workspace: str) -> str:
 
 def _network(effects: Sequence[Effect], unknown: bool) -> str:
     hosts = [reveal_line(effect.host) for effect in effects if isinstance(effect, NetworkEffect)]
-    return _join_texts(hosts, "not blocked: it can use the network" if unknown else "none")
+    return _join_texts(hosts, "not blocked: the command can use the network" if unknown else "none")
 
 
 def _undo(request: PermissionRequested, workspace: str, unknown: bool) -> str:

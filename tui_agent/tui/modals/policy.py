@@ -186,7 +186,9 @@ class PolicySheet(ChoiceSheet[None]):
         rows, number = list[Strip](), len(GRID) + len(self._state().granted_rules)
         if not self._file_rules:
             nothing = (
-                "loading" if self._file_rules is None else "none; the answer Always in an approval saves one"
+                "loading"
+                if self._file_rules is None
+                else "none; to save a rule, answer an approval with Always"
             )
             rows += self.text_rows(width, "Saved rules", "t2", bold=True)
             rows += self.text_rows(width, nothing, "t3", indent=2) if not self._fault else []

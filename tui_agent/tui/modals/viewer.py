@@ -117,5 +117,5 @@ def warn_newest_only(context: AppContext, facts: Facts) -> None:
     """Add a warning if the numbers cover only the newest part of the session, because the rest is not loaded yet."""
     progress = context.sessions.load_progress
     if progress:
-        facts.text(f"These figures cover only the newest part of the session: {progress}.", "warning")
+        facts.text(f"These numbers cover only the newest part of the session: {progress}.", "warning")
         facts.gap()

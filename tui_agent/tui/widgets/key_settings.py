@@ -174,7 +174,7 @@ def _read_entry(action: Action, keys: Sequence[str]) -> tuple[str, tuple[str, ..
     if len(set(parsed)) < len(parsed):
         return "the same key is listed twice.", ()
     if any(" " in key for key in parsed) and action.name != "revert":
-        return "only revert can use a key pressed twice.", ()
+        return "only the action revert can use a key pressed twice.", ()
     if action.name in WAYS_OUT and not parsed:
         return "this action closes a screen, so it must keep at least one key.", ()
     if len(parsed) % action.choices:
@@ -225,7 +225,7 @@ def _clashes(actions: Sequence[Action], given: Mapping[str, object]) -> Iterator
 
 def _describe_clash(first: Action, other: Action, key: str) -> str:
     if first is other:
-        return f"revert: {key_name(key)} does not work: only the key of stop can be pressed twice."
+        return f"revert: {key_name(key)} does not work. Only the key of the action stop can be pressed twice."
     return f"{key_name(key)} would mean both {first.name} and {other.name}. Give one of them another key."
 
 

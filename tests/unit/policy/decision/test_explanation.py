@@ -242,7 +242,11 @@ def asked(*effects: Effect) -> PermissionRequested:
     )
 
 
-UNKNOWN = {"Reads": "not known", "Writes": "not known", "Network": "not blocked: it can use the network"}
+UNKNOWN = {
+    "Reads": "not known",
+    "Writes": "not known",
+    "Network": "not blocked: the command can use the network",
+}
 OUTSIDE = {"Undo": "/undo restores nothing outside this workspace"}
 INSIDE = {"Undo": "/undo restores the changed files, but nothing else"}
 

@@ -115,7 +115,7 @@ class SessionsPage(SearchPage[Line]):
 
     def _show_slow_list(self) -> None:
         if not self.rows:
-            self._status = "Reading the logs: the list of sessions is missing or old …"
+            self._status = "Reading the logs, because the list of sessions is missing or old …"
             self.show_lines()
 
     def set_title(self, session: str, title: str) -> None:
