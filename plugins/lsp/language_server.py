@@ -88,7 +88,7 @@ class LanguageServerTool(api.BaseTool):
         server = self._servers.get(shlex.join(command))
         if server is None or server.connection.fault:
             raise api.ToolError(
-                "A rename needs a language server that runs already.",
+                "A rename needs a running language server.",
                 hint="Call this tool with action=references for the symbol first.",
             )
         return ready.model_copy(update={"edits": await self._compute_rename(server, args, env)})

@@ -26,7 +26,7 @@ from tui_agent.protocol.settings import PolicyName
 from tui_agent.workspace.local.environment import LocalEnvironment
 
 SAID = "The command tried to read .env and keys, which may hold secrets."
-RISK = "The command runs again in the sandbox and can read .env and keys; the model sees its output."
+RISK = "The command runs again in the sandbox and can read .env and keys. The model sees the output."
 KEPT = " “Always” saves this permission in your config.toml ([sandbox] readable)."
 
 
@@ -157,11 +157,11 @@ async def test_what_is_offered_is_for_once_for_the_session_and_where_it_can_be_k
 @pytest.mark.parametrize(
     ("writable", "access", "permission"),
     [
-        ((), "can read .env and keys;", "commands may read the files"),
-        ((".env", "keys/"), "can read and change .env and keys;", "commands may read and change the files"),
+        ((), "can read .env and keys.", "commands may read the files"),
+        ((".env", "keys/"), "can read and change .env and keys.", "commands may read and change the files"),
         (
             ("keys/",),
-            "can read .env and keys, and change keys;",
+            "can read .env and keys, and change keys.",
             "commands may read the files, and change keys",
         ),
     ],

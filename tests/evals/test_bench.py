@@ -184,7 +184,7 @@ async def test_a_broken_action_of_an_oracle_makes_the_case_fail(tmp_path: Path) 
     )
     result = await run(case.model_copy(update={"oracle": tuple(answers)}), tmp_path)
     assert (result.passed, result.failure, result.end) == (False, "tool", "unsolved")
-    assert result.detail == "oracle action 2 (edit_file) ended as failed"
+    assert result.detail == "oracle action 2 (edit_file) ended with the status failed"
 
 
 async def test_a_case_whose_tests_pass_before_the_agent_acts_is_refused(tmp_path: Path) -> None:

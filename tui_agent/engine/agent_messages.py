@@ -40,4 +40,4 @@ def with_new_ids(ids: Ids, calls: Sequence[ToolCallPart]) -> tuple[ToolCallPart,
 def close_unused_calls(recorder: Recorder, agent: AgentId, keep: Collection[CallId] = ()) -> None:
     """Record a result for each call that the model made but the agent does not run."""
     unused = [call for call in recorder.state.open_calls if call.agent == agent and call.call_id not in keep]
-    close_calls(recorder, unused, why="the agent did not use this call")
+    close_calls(recorder, unused, why="the agent did not run this call")

@@ -70,7 +70,7 @@ def check_command(
         case commands.SubmitPrompt() | commands.Delegate() if running and subject == "A turn":
             return Refusal(
                 "A turn is running.",
-                "Send your message to the running turn, queue it for after the turn, or stop the turn.",
+                "Send your message to the running turn, queue it, or stop the turn.",
             )
         case _ if running and type(command) in _LATER:
             return Refusal(f"{subject} is running. {_LATER[type(command)]}", _STOP)

@@ -137,7 +137,7 @@ class EventCheck:
             )
         if self._size > MAX_EVENTS_SIZE:
             limit = format_bytes(MAX_EVENTS_SIZE)
-            raise PluginError(f"The events of a call are larger than {limit} together.", hint=_FILE)
+            raise PluginError(f"Together, the events of a call are larger than {limit}.", hint=_FILE)
 
 
 def _is_cancelled() -> bool:

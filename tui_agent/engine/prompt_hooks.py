@@ -31,7 +31,7 @@ END_HOOKS_TIMEOUT_S: Final = 10.0
 """Time limit of the hooks at the end of the session, in seconds."""
 ABANDONED_HOOKS_TIMEOUT_S: Final = 2.0
 """Time limit of the hooks at the end of the session after the client has disconnected, in seconds."""
-_KEPT: Final = "Your message is in the history of the prompt."
+_KEPT: Final = "Your message is in the prompt's history."
 
 
 class PromptHooks:

@@ -77,7 +77,7 @@ class Conduct:
             for call, scripted in zip(calls, answer.calls, strict=False):
                 status = self.statuses.get(call, "not run")
                 if status != "ok" and not may_fail:
-                    return f"oracle action {index + 1} ({scripted.name}) ended as {status}"
+                    return f"oracle action {index + 1} ({scripted.name}) ended with the status {status}"
             if len(calls) != len(answer.calls):
                 return f"oracle action {index + 1} was not reached"
         return ""
@@ -126,7 +126,10 @@ def judge(
     if outcome.reason in _AGENT_FAULTS:
         category = "engine" if outcome.reason == "error" else "model"
         return Verdict(
-            False, category, outcome.detail or f"the turn ended as {outcome.reason}", end="agent_error"
+            False,
+            category,
+            outcome.detail or f"the turn ended with the reason {outcome.reason}",
+            end="agent_error",
         )
     end = LIMITS.get(outcome.reason, "unsolved")
     if oracle_fault and outcome.reason not in LIMITS:
@@ -138,7 +141,9 @@ def judge(
     if conduct.is_machine_lost:
         return Verdict(False, "environment", "the machine was lost", interrupted=True, end="env_error")
     if outcome.reason in LIMITS:
-        return Verdict(False, "budget", outcome.detail or f"the turn ended as {outcome.reason}", end=end)
+        return Verdict(
+            False, "budget", outcome.detail or f"the turn ended with the reason {outcome.reason}", end=end
+        )
     missed = " and ".join(
         words for words, result in ((tests_result, tests), (verifier_result, verifier)) if result is False
     )

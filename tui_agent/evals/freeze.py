@@ -153,7 +153,7 @@ class _Freezer:
         if is_followed and self._answers and not tool_calls(self._answers[-1].parts):
             self._messages.append(text)  # the agent had ended its work, so the message starts a turn
             return
-        self.case.notes.append(f"Your message during turn {number} is not sent again.")
+        self.case.notes.append(f"The message that you sent during turn {number} is not replayed.")
 
     def _close_turn(self, turn: Turn) -> None:
         """Make the replayed turn end after the same calls as the recorded turn, even if the recorded turn was

@@ -56,9 +56,7 @@ def _pass_rates(report: Report) -> Section:
     sentences = []
     spoiled = sum(group.provider_failures for group in report.groups if not group.category)
     if spoiled:
-        sentences.append(
-            f"Not counted in any rate, figure or comparison: {format_count(spoiled, 'cell')} in which the provider failed."
-        )
+        sentences.append(f"Not counted: {format_count(spoiled, 'cell')} in which the provider failed.")
     if report.has_repetitions:
         sentences.append(
             "Repetitions of a case count as independent cells, so the intervals are too narrow and the p-values too low."
@@ -135,7 +133,7 @@ def _baseline(report: Report) -> Iterator[Section]:
     ]
     if result.not_compared:
         names = list_first(result.not_compared, MAX_NAMES)
-        sentences.append(f"Not compared, because no cell of these cases counts in this run: {names}.")
+        sentences.append(f"Not compared, because this run has no counted cell for these cases: {names}.")
     rows = [(change.case, change.arm, change.before, change.now, kind) for kind, change in changes]
     yield Section("Baseline", tuple(sentences), ("case", "arm", "baseline", "now", ""), tuple(rows))
     yield _differences(result.comparisons, "Difference from the baseline")

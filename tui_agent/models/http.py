@@ -174,7 +174,9 @@ class HttpClient:
         kind = response.headers.get("content-type", "").lower()
         if "html" in kind:
             base_url = self._endpoint.base_url
-            yield faults.fault("invalid_request", f"{base_url} answered with a web page; it serves no model.")
+            yield faults.fault(
+                "invalid_request", f"{base_url} is not a model server: it answered with a web page."
+            )
             return
         if "json" in kind:
             async for chunk in self._read_whole(response, dialect):

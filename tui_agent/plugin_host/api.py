@@ -221,7 +221,7 @@ class OwnedApi:
     ) -> None:
         if isinstance(function, FunctionOffer):
             raise PluginError(
-                f"The function of the {kind} {name} of {self.plugin} is already registered by its decorator.",
+                f"The {kind} {name} of {self.plugin} is already registered by a decorator.",
                 hint=f"Remove api.{kind}(…) or the decorator.",
             )
         if not inspect.iscoroutinefunction(function):

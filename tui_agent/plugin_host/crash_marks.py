@@ -16,7 +16,7 @@ from pathlib import Path
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.discover import FoundPlugin
 
-NOT_TRIED = "The program ended while this plugin was loaded, and a trial did not end within {:g} s. It is left out this time."
+NOT_TRIED = "The program ended while this plugin was loaded, and a trial did not end within {:g} s. The plugin is left out this time."
 TRIAL_ENDED = b"The trial has ended."
 """Output of a trial if the plugin did not end the process."""
 

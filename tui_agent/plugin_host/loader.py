@@ -36,7 +36,7 @@ from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginU
 from tui_agent.units import format_time_limit
 
 LOAD_LIMIT_S = 10.0
-ENDED_THE_PROGRAM = "It ended the program while it was loaded, so it is left out until its files change."
+ENDED_THE_PROGRAM = "Loading it ended the program, so the plugin is left out until its files change."
 TRY_AGAIN = "To try it again: tui-agent plugins enable {}."
 STAYS_IN_USE = "The previous version stays in use."
 

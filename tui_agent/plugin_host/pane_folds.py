@@ -72,7 +72,9 @@ def draw_pane(pane: FunctionPane, fold: Fold, folder: Path) -> bytes:
     except (ValidationError, ValueError) as error:
         raise PluginError("It returned something that is not a display block.") from error
     if len(encoded) > MAX_BYTES:
-        raise PluginError(f"It returned {format_bytes(len(encoded))}; at most {format_bytes(MAX_BYTES)}.")
+        raise PluginError(
+            f"It returned {format_bytes(len(encoded))}; the limit is {format_bytes(MAX_BYTES)}."
+        )
     return encoded
 
 

@@ -75,7 +75,7 @@ class SocketLink:
         except OSError as error:
             connection.close()
             raise TuiAgentError(
-                "The server that has the sessions is gone.", hint="Start tui-agent serve again."
+                "The server that ran this session has ended.", hint="Start tui-agent serve again."
             ) from error
         link = cls(connection)
         link.send(_first_line(options))

@@ -47,7 +47,7 @@ def find_fork_start(records: Sequence[Record], at_seq: int, change: ForkChange) 
     start_seq = _before_result(records, call_id, at_seq)
     if call_id not in {call.call_id for call in _open_calls(records, start_seq)}:
         raise UsageError(
-            f"The result of {call_id} cannot be replaced: that call of the main agent is not open at event {start_seq}."
+            f"The result of {call_id} cannot be replaced: the main agent has no such open call at event {start_seq}."
         )
     return ForkStart(start_seq, change.model_copy(update={"call_id": call_id}))
 

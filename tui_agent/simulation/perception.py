@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 FENCE = "```"
 CUT = " …"
-ON_SCREEN = "On the screen, to copy or run:"
+ON_SCREEN = "Code to copy or run:"
 
 
 def split_code(text: str) -> tuple[str, list[str]]:

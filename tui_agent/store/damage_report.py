@@ -58,7 +58,7 @@ def _check_versions(folder: Path) -> Iterator[str]:
         events = "1 event was" if len(foreign) == 1 else f"{len(foreign)} events were"
         yield (
             f"{events} written by another version of tui-agent (log version {max(foreign)}, this one reads "
-            f"{SCHEMA_VERSION}); their new parts were not checked."
+            f"{SCHEMA_VERSION}); fields that this version does not know were not checked."
         )
 
 

@@ -60,7 +60,7 @@ def test_a_suspect_whose_trial_takes_too_long_is_left_out_once(tmp_path: Path) -
     write(plugins, "crasher", CRASH)
     subprocess.run([sys.executable, "-c", LOAD, str(plugins), str(marks)], check=False, timeout=60)
     (crasher,) = PluginHost(PluginPlaces(user=plugins, entry_points=False)).list_plugins()
-    with pytest.raises(PluginError, match="It is left out this time"):
+    with pytest.raises(PluginError, match="The plugin is left out this time"):
         CrashMarks(marks).ends_the_program(crasher, files_state(crasher.path), 0.0)
     assert ENDED_THE_PROGRAM in failure(load(plugins, marks), "crasher")
 

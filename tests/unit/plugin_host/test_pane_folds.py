@@ -139,7 +139,7 @@ def test_an_error_names_the_line_and_the_event_and_ends_before_it(
         ("raise KeyboardInterrupt", r"KeyboardInterrupt \(folds.py:14\)"),
         ("return 3", "something that is not a display block"),
         ("return [object()]", "something that is not a display block"),
-        ("return 'x' * 50_000_000", "returned 50 MB; at most 64 KB"),
+        ("return 'x' * 50_000_000", "returned 50 MB; the limit is 64 KB"),
         ("return TextBlock(txt=1)", r"ValidationError: .* \(folds.py:14\)"),
     ],
 )

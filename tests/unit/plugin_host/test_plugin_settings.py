@@ -110,7 +110,7 @@ def test_a_wrong_value_is_named_with_file_and_line(loaded, tmp_path: Path, confi
         (
             "    token",
             '    api.oracle("mend", solve)\n    token',
-            "The function of the oracle mend of acme is already registered by its decorator.",
+            "The oracle mend of acme is already registered by a decorator.",
         ),
     ],
 )

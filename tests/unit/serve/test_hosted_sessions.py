@@ -82,5 +82,5 @@ def test_the_app_of_a_page_says_that_its_server_is_gone(
     monkeypatch.setattr(sys, "argv", ["page_app", json.dumps(options.to_json())])
     assert page_app.main() == 1
     assert capsys.readouterr().err == (
-        "tui-agent: The server that has the sessions is gone. Start tui-agent serve again.\n"
+        "tui-agent: The server that ran this session has ended. Start tui-agent serve again.\n"
     )

@@ -229,7 +229,7 @@ async def test_a_model_plays_perception_memory_and_progress(tmp_path: Path) -> N
     run = await run_orchestrated(started, settings, parse_task_tree(TREE, "t"))
     assert (run.result.success, run.result.end, run.result.detail) == (1, "user_exit", "")
     assert run.folder.path.parent.name == "orchestrated-default"
-    assert responses(run, "system")[-1].startswith("… written …\n\nOn the screen")
+    assert responses(run, "system")[-1].startswith("… written …\n\nCode to copy or run")
     assert [text.splitlines()[-1] for text in responses(run, "orchestrator")] == [
         "- hello.txt says hi.",
         "You wanted to stop, but the task is not done: more of it comes to your mind.",

@@ -89,7 +89,7 @@ ASSUMED_WINDOW: Final = 32_000
 """Assumed window if the real window is unknown, in tokens."""
 GIVE_UP_HINT: Final = "Try /compact with other words, a model with a larger window (/model), or /new."
 LARGER_WINDOW_HINT: Final = "Choose a model with a larger window (/model), or start a new session with /new."
-LONG_TEXT_HINT: Final = "Put a long text into a file and name it with @path; /undo removes the message."
+LONG_TEXT_HINT: Final = "Put a long text into a file and mention it with @path. /undo removes the message."
 LOOP_MESSAGE: Final = "Stopped: the agent repeated the same calls after each compaction."
 LOOP_HINT: Final = "Send a message that says what it should do differently."
 

@@ -180,8 +180,8 @@ class Gate:
             OPEN_FILES_RULE,
             refused.blocked,
             choices=(ONCE_ONLY[0], *opening_choices(refused.needed_secrets, always=always)),
-            risk=f"The command runs again in the sandbox and can {describe_access(refused.needed_secrets)}; "
-            f"the model sees its output.{effect_of_always}",
+            risk=f"The command runs again in the sandbox and can {describe_access(refused.needed_secrets)}. "
+            f"The model sees the output.{effect_of_always}",
             default_no=True,
         )
         if not self._parts.interactive:

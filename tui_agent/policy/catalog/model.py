@@ -78,7 +78,7 @@ def _check_operand(operand: str) -> str:
         known = ", ".join(f"'{meaning}'" for meaning in get_args(Meaning))
         raise PydanticCustomError(
             "meaning",
-            "write one of {known}, with ? after it if the operand is optional, or ... for any number of them",
+            "write one of {known}; add ? if the operand is optional, or ... if it can occur any number of times",
             {"known": known},
         )
     return operand

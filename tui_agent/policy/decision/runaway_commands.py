@@ -12,7 +12,7 @@ from typing import Final
 from tui_agent.policy.interpreter.report import CommandReport
 
 _ENDS_EVERYTHING: Final = "it ends every process that you can end"
-_STARTS_WITHOUT_END: Final = "it starts processes without end"
+_STARTS_WITHOUT_END: Final = "it never stops starting processes"
 _MAX_TEXT: Final = 20_000
 _MAX_FUNCTIONS: Final = 100
 _FUNCTION: Final = re.compile(

@@ -87,7 +87,7 @@ class CommandReader:
         words = draft.words
         program = None if words[0].many else words[0].known
         if self._depth > MAX_DEPTH:
-            return _read_unknown(draft, "too many commands run one another", (), hides=True)
+            return _read_unknown(draft, "commands are nested too deeply", (), hides=True)
         if program is None:
             reason = f"it is not certain which program {words[0].source} is"
             return _read_unknown(draft, reason, words[1:], hides=True)

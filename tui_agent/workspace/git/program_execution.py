@@ -205,11 +205,11 @@ def _is_trusted_by_user(work_tree: str) -> bool:
 def _matching_folders(root: str, folder: str) -> Iterator[str]:
     path = os.path.join(root, os.path.expanduser(folder))  # noqa: PTH111, PTH118 - as a shell reads it
     if "**" in folder or "\0" in folder:
-        raise SteeredError("git may be started in any folder")
+        raise SteeredError("git could run in any folder")
     matches = glob.iglob(path, include_hidden=True) if glob.has_magic(path) else ()  # noqa: PTH207 - of any root
     names = list(islice(matches, MAX_MATCHES + 1))
     if len(names) > MAX_MATCHES:
-        raise SteeredError("git may be started in too many folders")
+        raise SteeredError("git could run in too many folders")
     for name in (*names, path):
         yield os.path.realpath(name)
         yield os.path.realpath(os.path.normpath(name))

@@ -128,8 +128,8 @@ def test_shells_and_wrappers_inside_each_other_are_followed_to_a_limit() -> None
     text = "show a"
     for _ in range(7):
         text = f"shell -c {shlex.quote(text)}"
-    assert "too many commands run one another" in doubts(text)
-    assert "too many commands run one another" in doubts("within 1 " * 12 + "show a")
+    assert "commands are nested too deeply" in doubts(text)
+    assert "commands are nested too deeply" in doubts("within 1 " * 12 + "show a")
 
 
 @rows(
