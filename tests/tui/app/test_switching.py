@@ -197,6 +197,31 @@ async def test_why_the_first_session_cannot_be_opened_is_on_the_page_and_not_in_
         assert driven.text().count("in use by process 7") == 1
 
 
+@pytest.mark.parametrize("is_gone", [True, False])
+async def test_a_watched_session_is_opened_once_the_other_window_has_gone(
+    tmp_path: Path, is_gone: bool
+) -> None:
+    (tmp_path / "events.jsonl").write_bytes((GOLDEN / "night_shift.jsonl").read_bytes())
+    locked = FakeSession(failure=SessionLocked("The session ses_b is in use by process 7."))
+    row = told(1, "held", "x", 60, id="ses_b", path=str(tmp_path), open=True)
+    programs = Programs([row])
+    async with open_app(session=locked, outside=programs) as driven:
+        await driven.until(lambda: "Enter watch (read only)" in driven.text())
+        assert isinstance(driven.app.screen, Confirm)
+        driven.app.screen.end_grace_period()
+        await driven.press("enter")
+        await driven.until(lambda: " LIVE " in driven.text())
+        driven.app.spawn = lambda _: FakeSession(golden("night_shift"), session_id="ses_b")
+        programs.sessions = [{**row, "open": not is_gone}]
+        await driven.press("escape")
+        if is_gone:
+            await driven.until(lambda: driven.app.session_id == "ses_b")
+            await driven.settle()
+        else:
+            await driven.until(lambda: len(programs.of("list")) > 1)
+        assert ("in use by process 7" in driven.text()) is not is_gone
+
+
 async def test_a_new_session_is_not_covered_by_the_question_about_the_locked_one(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_bytes((GOLDEN / "night_shift.jsonl").read_bytes())
     locked = FakeSession(failure=SessionLocked("The session ses_b is in use by process 7."))

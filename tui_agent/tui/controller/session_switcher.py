@@ -322,7 +322,20 @@ class SessionSwitcher:
             no="not now",
             level="info",
         )
-        context.app.push_screen(question, lambda yes: open_live_replay(context, folder) if yes else None)
+
+        async def open_if_free() -> None:
+            """Open the watched session if no other process has it open any more, and nothing else is open."""
+            if await self._find_folder(options) is None and context.session is None and not self.under_way:
+                self.go_to(self.open(options), "reopen")
+
+        def stop_watching() -> None:
+            context.worker(open_if_free(), "open")
+
+        def watch(agreed: bool | None) -> None:
+            if agreed:
+                open_live_replay(context, folder, closed=stop_watching)
+
+        context.app.push_screen(question, watch)
 
     async def _find_folder(self, options: SessionOptions) -> Path | None:
         """Return the folder of the session that `options` select; None if this session is not stored."""

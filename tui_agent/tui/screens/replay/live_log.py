@@ -69,15 +69,20 @@ class FollowingScreen(ReplayScreen):
 
 
 def open_live_replay(
-    context: AppContext, folder: Path, to_seq: int | None = None, *, is_watched: bool = True
+    context: AppContext,
+    folder: Path,
+    to_seq: int | None = None,
+    *,
+    is_watched: bool = True,
+    closed: Callable[[], None] = lambda: None,
 ) -> None:
     """Open the replay of a session's log at an event, or at the log's end, and show new events as the log grows.
 
-    `is_watched` is True if a process still writes the log.
+    `is_watched` is True if a process still writes the log. `closed` is called when the user leaves the replay.
     """
     # Imported here, because the app loads the store only when it reads a log.
     source = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
     host = ReplayHost(context.ask, opens="/sessions")
     screen = FollowingScreen(cast(LiveSource, source), host, lambda: context.app.looks, to_seq=to_seq)
     screen.is_watched = is_watched and to_seq is None
-    context.app.push_screen(screen)
+    context.app.push_screen(screen, lambda _: closed())
