@@ -31,6 +31,7 @@ from tui_agent.protocol.events.turn import TurnStarted
 from tui_agent.protocol.parts import ReasoningPart, TextPart, Usage
 from tui_agent.protocol.settings import ModelInfo, SessionSettings
 from tui_agent.store.redaction.redactor import Redactor
+from tui_agent.units import format_duration
 
 HOSTILE = (
     "</title></style></script></pre><script>alert(1)</script><img src=x onerror=alert(1)><svg onload=alert(1)>"
@@ -167,6 +168,9 @@ def test_the_scrubber_goes_through_the_session_and_follows_the_reader(page: Page
     assert page.run("document.querySelector('.now').id") == f"e{page.run('at.max')}"
     assert page.run("document.querySelector('.now').checkVisibility()")
     assert "turn 2" in page.run("then.textContent")
+    assert page.run("lasted.textContent") == page.run(
+        "`${document.querySelector('.e.now').dataset.elapsed} of ${lasted.dataset.whole}`"
+    )
     page.run("new Promise((done) => setTimeout(done, 300))")
     page.run("window.scrollTo(0, 0)")
     assert page.run("at.value") == "0"
@@ -249,3 +253,11 @@ def test_the_timeline_is_as_long_as_the_head_says(tmp_path: Path) -> None:
     told = re.search(r"<dt>lasted</dt><dd>([^<]+)</dd>", page)
     whole = re.search(r'data-whole="([^"]+)"', page)
     assert told and whole and told[1] == whole[1]
+
+
+def test_the_timeline_formats_the_time_of_each_row_as_every_other_duration(tmp_path: Path) -> None:
+    page = night(tmp_path).read_text(encoding="utf-8")
+    start = load_export(tmp_path / "sessions" / "night", Redactor()).metrics.first_at
+    times = [float(text) for text in re.findall(r'data-at="([^"]+)"', page)]
+    assert len(times) > 10
+    assert re.findall(r'data-elapsed="([^"]+)"', page) == [format_duration(time - start) for time in times]

@@ -17,7 +17,7 @@ from tui_agent.export.html.rows import Row, build_rows
 from tui_agent.export.labels import header_rows
 from tui_agent.folds.transcript.entries import TurnEntry, UserEntry
 from tui_agent.protocol.unicode_text import clip_line, format_count
-from tui_agent.units import format_cost, format_milliseconds, format_number
+from tui_agent.units import format_cost, format_duration, format_milliseconds, format_number
 
 ASSET_FOLDER = Path(__file__).parent
 FILTERS = {"you": "You", "agent": "Agent", "tools": "Tools", "errors": "Errors", "files": "Files"}
@@ -51,7 +51,7 @@ def to_html(story: ExportContent) -> str:
         "body",
         _head(story),
         _bar(page_rows),
-        element("div", _log(page_rows), _side(story, page_rows), class_="columns"),
+        element("div", _log(page_rows, story.metrics.first_at), _side(story, page_rows), class_="columns"),
         _scrubber(page_rows, story),
         element("script", SafeHtml(script)),
     )
@@ -102,7 +102,7 @@ def _bar(page_rows: Sequence[Row]) -> SafeHtml:
     )
 
 
-def _log(page_rows: Sequence[Row]) -> SafeHtml:
+def _log(page_rows: Sequence[Row], start: float) -> SafeHtml:
     articles = []
     turn = 0
     for number, row in enumerate(page_rows):
@@ -114,6 +114,7 @@ def _log(page_rows: Sequence[Row]) -> SafeHtml:
                 class_=f"e {row.kind}{_height(row)}",
                 data_tags=" ".join(row.tags),
                 data_at=f"{row.time:.3f}",
+                data_elapsed=format_duration(row.time - start),
                 data_turn=row.turn,
                 data_first="" if row.turn > turn else None,
             )
@@ -205,7 +206,7 @@ def _scrubber(page_rows: Sequence[Row], story: ExportContent) -> SafeHtml:
         class_="keys",
         aria_hidden="true",
     )
-    duration = dict(header_rows(story)).get("lasted", "0 s")
-    lasted = element("span", data_begun=f"{story.metrics.first_at:.3f}", data_whole=duration, id="lasted")
+    duration = format_duration(story.metrics.last_at - story.metrics.first_at)
+    lasted = element("span", data_whole=duration, id="lasted")
     labels = element("div", element("span", id="then"), keys, lasted, class_="times")
     return element("footer", join(picture, handle), labels, class_="scrub")

@@ -7,23 +7,21 @@
     ["find", "found", "none", "at", "then", "lasted", "unfold"].map((id) => document.getElementById(id));
   const turns = [...document.querySelectorAll(".side ol a")];
   const marks = typeof Highlight === "function" && CSS.highlights;
-  const start = Number(lasted.dataset.begun);
   let hits = [], hit = -1, now = -1, held = 0;
 
   const clock = (s) => new Date(s * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
-  const span = (s) => s < 60 ? `${s < 10 ? s.toFixed(1) : Math.round(s)} s` : s < 3600 ? `${Math.floor(s / 60)} min ${Math.round(s % 60)} s` : `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`;
 
   function place(index) {
     if (index === now || !rows[index]) return;
     if (rows[now]) rows[now].classList.remove("now");
     now = index;
-    const row = rows[now], when = Number(row.dataset.at);
+    const row = rows[now];
     row.classList.add("now");
     at.value = now;
     bars.forEach((bar, i) => bar.classList.toggle("past", i <= now));
     const turn = Number(row.dataset.turn);
-    then.textContent = `${clock(when)} · ${turn ? `turn ${turn}` : "before the first turn"}`;
-    lasted.textContent = `${span(when - start)} of ${lasted.dataset.whole}`;
+    then.textContent = `${clock(Number(row.dataset.at))} · ${turn ? `turn ${turn}` : "before the first turn"}`;
+    lasted.textContent = `${row.dataset.elapsed} of ${lasted.dataset.whole}`;
     at.setAttribute("aria-valuetext", then.textContent);
     let here = -1;
     turns.forEach((link, i) => { if (Number(link.hash.slice(2)) <= now) here = i; });
