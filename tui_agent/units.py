@@ -141,19 +141,13 @@ def format_estimate(count: int) -> str:
     return f"{round(count / 1000)}k" if count < 999_500 else format_tokens(count)
 
 
-def format_cost(usd: float | None, *, digits: int = 3) -> str:
-    """Format an amount of money: `$2.26`, `$0.097`, `$0.0024`, `<$0.0001`; an empty string for None.
-
-    `digits` is the number of decimals for amounts between one cent and one dollar.
-    """
+def format_cost(usd: float | None) -> str:
+    """Format an amount of money: `$2.26`, `$0.097`, `$0.0024`, `<$0.0001`; an empty string for None."""
     if usd is None:
         return ""
     if 0 < usd < 0.00005:
         return "<$0.0001"
-    if 0 < usd < 0.01:
-        digits = 4
-    elif usd >= 1:
-        digits = 2
+    digits = 4 if 0 < usd < 0.01 else 3 if usd < 1 else 2
     return f"${usd:.{digits}f}"
 
 

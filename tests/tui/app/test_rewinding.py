@@ -192,6 +192,15 @@ async def test_escape_twice_chooses_a_message_and_what_goes_back() -> None:
         assert (revert.to_seq, revert.conversation, revert.files) == (second - 1, False, True)
 
 
+async def test_the_messages_to_revert_to_have_ages_as_sessions_have_in_their_list() -> None:
+    async with open_app(session=begun()) as driven:
+        driven.session.feed(UserMessageReceived(text="the first thing"), after=-150)
+        await driven.settle()
+        await driven.type("/revert")
+        await driven.press("enter")
+        assert re.search(r"the first thing +2 min(?! \d)(?! ago)", driven.text())
+
+
 async def test_files_left_alone_are_asked_about_one_by_one() -> None:
     async with open_app(session=begun()) as driven:
         first = turn(driven, 1, "the first thing", "one")

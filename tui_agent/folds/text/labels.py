@@ -62,7 +62,9 @@ def unknown_price_warning(model: str, limit_usd: float | None, *, has_price: boo
     """Return a warning if a cost limit cannot be enforced because the model's price is unknown. Otherwise return ""."""
     if limit_usd is None or has_price or not model:
         return ""
-    return f"The price of {model} is unknown, so the cost limit of {format_cost(limit_usd, digits=2)} cannot be enforced."
+    return (
+        f"The price of {model} is unknown, so the cost limit of {format_cost(limit_usd)} cannot be enforced."
+    )
 
 
 def fork_changes(changed: ForkChange) -> tuple[str, ...]:

@@ -175,7 +175,7 @@ def limit_cost(context: AppContext, argument: str) -> None:
     context.submit(SetBudgets(budgets=budgets.model_copy(update={"max_cost_usd": amount})))
     if settings and settings.model.model and not settings.model.has_price:
         return  # The transcript says that the limit cannot be enforced.
-    context.app.say(f"Cost limit set: the session stops at {format_cost(amount, digits=2)}.", "done")
+    context.app.say(f"Cost limit set: the session stops at {format_cost(amount)}.", "done")
 
 
 def toggle_vim(context: AppContext, argument: str) -> None:

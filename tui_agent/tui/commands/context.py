@@ -237,7 +237,7 @@ def _section_parts(
 
 def _draw_next(facts: Facts, view: ContextMeterView) -> None:
     if view.used:
-        price = format_cost(view.next_cost_usd, digits=2)
+        price = format_cost(view.next_cost_usd)
         text = f"about {format_estimate(view.used)} tokens in, {price or 'price unknown'}"
         facts.line([("Next turn  ", facts.style(bold=True)), (text, facts.style())])
     if view.window:

@@ -66,7 +66,7 @@ def describe_limits(context: AppContext) -> str:
     if budgets.timeout_seconds is not None:
         texts.append(format_time_limit(budgets.timeout_seconds))
     if budgets.max_cost_usd is not None:
-        texts.append(format_cost(budgets.max_cost_usd, digits=2))
+        texts.append(format_cost(budgets.max_cost_usd))
     return ", ".join(texts) or "none"
 
 

@@ -65,7 +65,7 @@ def _draw_table(
     add_row(*heads, "tokens", "price", ("t3", "t3"))
     for name, number, tokens in lines:
         cost = None if price is None else tokens * price / 1_000_000
-        add_row(name, str(number), format_tokens(tokens), format_cost(cost, digits=4), ("t1", "t2"))
+        add_row(name, str(number), format_tokens(tokens), format_cost(cost), ("t1", "t2"))
 
 
 def _draw_requests(facts: Facts, view: LedgerView) -> None:

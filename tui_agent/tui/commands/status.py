@@ -104,7 +104,7 @@ def _describe_context(context: AppContext) -> str:
 def _describe_cost(context: AppContext) -> str:
     metrics, settings = context.views.metrics.view(), context.state.settings
     limit = settings.budgets.max_cost_usd if settings is not None else None
-    of_limit = "" if limit is None else f" of {format_cost(limit, digits=2)}"
+    of_limit = "" if limit is None else f" of {format_cost(limit)}"
     cost = format_cost(context.state.cost_usd) or ("not known" if metrics.turns else "none yet")
     return f"{cost}{of_limit}, {format_count(metrics.turns, 'turn')}"
 
@@ -171,4 +171,4 @@ def session_pairs(context: AppContext) -> list[tuple[str, str]]:
 
 
 def _price(usd: float | None) -> str:
-    return "an unknown price" if usd is None else format_cost(usd, digits=2)
+    return "an unknown price" if usd is None else format_cost(usd)

@@ -167,7 +167,7 @@ class PaneUpdater:
             return
         note = ""
         if meter.used:
-            cost = format_cost(meter.next_cost_usd, digits=2)
+            cost = format_cost(meter.next_cost_usd)
             note = f"next turn {format_estimate(meter.used)} tokens{', ' if cost else ''}{cost}"
         if state.commands is not self._commands:
             self._commands = state.commands

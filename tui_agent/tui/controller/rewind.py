@@ -21,7 +21,7 @@ from tui_agent.tui.commands.sheets import open_picker
 from tui_agent.tui.controller.host import SessionHost
 from tui_agent.tui.modals.picker import Item, Picker
 from tui_agent.tui.text import clean_line, fit
-from tui_agent.units import format_elapsed, format_number
+from tui_agent.units import format_age, format_number
 
 ALL = "/"
 TITLE_CELLS = 40
@@ -141,7 +141,7 @@ class RewindActions:
         """Return a row for each message, newest first; the last row says if older messages have not been read yet."""
         now = self._host.app.clock()
         items = [
-            Item(str(entry.seq), _line(entry), right=f"{format_elapsed(now - entry.time)} ago")
+            Item(str(entry.seq), _line(entry), right=format_age(now - entry.time))
             for entry in reversed(self._sent_messages())
         ]
         if progress := self._host.sessions.load_progress:

@@ -108,7 +108,7 @@ class SessionsPage(SearchPage[Line]):
         costs = [row.cost_usd for row in self.rows if row.cost_usd is not None]
         sums = (
             format_count(len(self.rows), "session"),
-            format_cost(sum(costs), digits=2) if costs else "",
+            format_cost(sum(costs)) if costs else "",
             f"{format_bytes(sum(row.size_bytes for row in self.rows))} of logs",
         )
         self.sums.set_sums([text for text in sums if text])
