@@ -16,9 +16,9 @@ from pydantic_core import PydanticUndefined
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.main import APP, VERBS, Verb, parser_for
 from tui_agent.cli.options import GROUPS
-from tui_agent.config.environment_settings import EnvironmentsSettings
-from tui_agent.config.layers import FALLBACKS, VARIABLES
-from tui_agent.config.settings import (
+from tui_agent.config.settings.environment_settings import EnvironmentsSettings
+from tui_agent.config.settings.layers import FALLBACKS, VARIABLES
+from tui_agent.config.settings.settings import (
     CheckpointSettings,
     Config,
     ContextSettings,

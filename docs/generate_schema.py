@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from tui_agent.evals.case import Case, Suite
+from tui_agent.evals.cases.case import Case, Suite
 from tui_agent.protocol.envelope import Envelope
 
 FOLDER = Path(__file__).parent / "schema"

@@ -9,10 +9,10 @@
 Invariant: no other module of tui-agent needs this module.
 """
 
-from tui_agent.evals.environment_client import RemoteTests, connect
-from tui_agent.evals.environment_file import setup, suite, test
-from tui_agent.evals.environment_tests import EnvironmentReport, TestResult
-from tui_agent.evals.environment_workspace import CommandResult, Workspace
+from tui_agent.evals.environments.environment_client import RemoteTests, connect
+from tui_agent.evals.environments.environment_file import setup, suite, test
+from tui_agent.evals.environments.environment_tests import EnvironmentReport, TestResult
+from tui_agent.evals.environments.environment_workspace import CommandResult, Workspace
 
 __all__ = [
     "CommandResult",

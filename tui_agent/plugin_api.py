@@ -13,10 +13,10 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from tui_agent.config.extras import install_hint
-from tui_agent.config.note_files import MAX_BYTES as NOTE_BYTES
-from tui_agent.config.note_files import extract_title as title_of_note
-from tui_agent.config.note_files import list_note_locations, read_note
+from tui_agent.config.extensions.note_files import MAX_BYTES as NOTE_BYTES
+from tui_agent.config.extensions.note_files import extract_title as title_of_note
+from tui_agent.config.extensions.note_files import list_note_locations, read_note
+from tui_agent.config.settings.extras import install_hint
 from tui_agent.config.small_files import replace_private
 from tui_agent.errors import BlobNotFound, EnvironmentFault, PluginError, StaleFile, ToolError
 from tui_agent.folds import actions

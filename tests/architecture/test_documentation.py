@@ -22,7 +22,7 @@ from tests.architecture.source import ROOT
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.main import VERBS, parser_for
 from tui_agent.cli.options import GROUPS, add_groups
-from tui_agent.config.settings import Config, ModelProfile
+from tui_agent.config.settings.settings import Config, ModelProfile
 from tui_agent.protocol.events.union import KINDS
 from tui_agent.protocol.settings import Budgets
 

@@ -11,8 +11,12 @@ DOORS: dict[str, tuple[str, ...]] = {
     "tree_sitter": ("tui_agent/context/repomap/", "tui_agent/policy/bash"),
     "tiktoken": ("tui_agent/context/token_counter.py",),
     "watchfiles": ("tui_agent/tui/theme", "tui_agent/plugin_host/"),
-    "tomlkit": ("tui_agent/config/user_file.py", "tui_agent/evals/case_writer.py"),
-    "httpx": ("tui_agent/models/", "tui_agent/evals/environment_client.py", "plugins/web/page_client.py"),
+    "tomlkit": ("tui_agent/config/settings/user_file.py", "tui_agent/evals/cases/case_writer.py"),
+    "httpx": (
+        "tui_agent/models/",
+        "tui_agent/evals/environments/environment_client.py",
+        "plugins/web/page_client.py",
+    ),
     "bs4": ("plugins/web/page_text.py",),
     "markdownify": ("plugins/web/page_text.py",),
     "idna": ("tui_agent/policy/rules/hosts.py",),
@@ -28,7 +32,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "boto3": ("tui_agent/export/",),
     "e2b": ("tui_agent/workspace/remote/e2b_machine.py",),
     "modal": ("tui_agent/workspace/remote/modal_machine.py",),
-    "ray": ("tui_agent/evals/ray_cluster.py",),
+    "ray": ("tui_agent/evals/runs/ray_cluster.py",),
     "jupyter_client": ("plugins/notebook/kernel_runner.py",),
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Program
-from tui_agent.config import claude_hooks
+from tui_agent.config.extensions import claude_hooks
 from tui_agent.config.small_files import read_small
 
 pytestmark = pytest.mark.e2e

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.harness import call, running, say
 from tests.stubs.tool_context import tools_of
 from tui_agent.config.front_matter import split_front_matter
-from tui_agent.config.project_files import read_project_files
+from tui_agent.config.project.project_files import read_project_files
 from tui_agent.context.skills import SkillStore
 from tui_agent.engine.middleware.skills import SkillsSection
 from tui_agent.errors import ToolError

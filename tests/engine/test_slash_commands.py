@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from tests.engine.harness import Bench, EchoTool, Words, running, say
-from tui_agent.config.command_files import CommandFile, load_command_files
-from tui_agent.config.project_files import read_project_files
+from tui_agent.config.extensions.command_files import CommandFile, load_command_files
+from tui_agent.config.project.project_files import read_project_files
 from tui_agent.engine import slash_commands
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.mcp.server_settings import ServerSettings

@@ -12,11 +12,11 @@ import pytest
 from tests.stubs.store import store
 from tests.unit.plugin_host.test_plugin_loading import write
 from tui_agent.errors import ConfigError
-from tui_agent.evals.case import Case, VerifierSpec
-from tui_agent.evals.case_functions import run_plugin_oracle, run_plugin_verifier
-from tui_agent.evals.cell import run_cell
-from tui_agent.evals.plan import ORACLE, Arm, CellResult, Plan, RunFolder
-from tui_agent.evals.suites import load_suite
+from tui_agent.evals.cases.case import Case, VerifierSpec
+from tui_agent.evals.cases.suites import load_suite
+from tui_agent.evals.checks.case_functions import run_plugin_oracle, run_plugin_verifier
+from tui_agent.evals.runs.cell import run_cell
+from tui_agent.evals.runs.plan import ORACLE, Arm, CellResult, Plan, RunFolder
 from tui_agent.export.trajectory.parquet import read_trace
 from tui_agent.export.trajectory.trajectory_file import BUNDLE, TRACE, read_session_trace
 from tui_agent.ports.verdict import Verdict, Verifier

@@ -10,10 +10,10 @@ import pytest
 
 from tests.stubs.containers import IMAGE, container_settings
 from tui_agent.errors import ConfigError
-from tui_agent.evals.case import Case
-from tui_agent.evals.cell import run_cell
-from tui_agent.evals.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
-from tui_agent.evals.suites import load_suite
+from tui_agent.evals.cases.case import Case
+from tui_agent.evals.cases.suites import load_suite
+from tui_agent.evals.runs.cell import run_cell
+from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
 from tui_agent.workspace.containers.image_build import IMAGE_NAME
 
 CASE = """\

@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 from tui_agent.cli.main import main
-from tui_agent.evals.case import parse_case
-from tui_agent.evals.cell import run_cell
-from tui_agent.evals.plan import ORACLE, Arm, CellResult, Plan, RunFolder
+from tui_agent.evals.cases.case import parse_case
+from tui_agent.evals.runs.cell import run_cell
+from tui_agent.evals.runs.plan import ORACLE, Arm, CellResult, Plan, RunFolder
 from tui_agent.export.trajectory.parquet import read_trace
 from tui_agent.export.trajectory.trajectory_file import BUNDLE, TRACE
 from tui_agent.protocol.envelope import Envelope

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tui_agent.config.options import SessionOptions
-from tui_agent.evals.cell import run_cell
-from tui_agent.evals.freeze import freeze_session
-from tui_agent.evals.plan import ORACLE, Arm, CellResult, Plan, RunFolder
-from tui_agent.evals.suites import load_suite
+from tui_agent.evals.cases.suites import load_suite
+from tui_agent.evals.frozen.freeze import freeze_session
+from tui_agent.evals.runs.cell import run_cell
+from tui_agent.evals.runs.plan import ORACLE, Arm, CellResult, Plan, RunFolder
 from tui_agent.ports.log import Follower
 from tui_agent.ports.session import Session
 from tui_agent.protocol.base import MAIN_AGENT

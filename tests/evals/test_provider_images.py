@@ -7,11 +7,11 @@ import anyio
 import pytest
 
 from tests.stubs.remote_machines import e2b_server, separate_machine
-from tui_agent.evals.case import Case
-from tui_agent.evals.cell import run_cell
-from tui_agent.evals.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
-from tui_agent.evals.suites import load_suite
-from tui_agent.evals.task_folder import load_task_folder
+from tui_agent.evals.cases.case import Case
+from tui_agent.evals.cases.suites import load_suite
+from tui_agent.evals.cases.task_folder import load_task_folder
+from tui_agent.evals.runs.cell import run_cell
+from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, CellResult, Plan, RunFolder
 
 CASE = """\
 prompt = "Copy the machine's text."

@@ -15,10 +15,10 @@ from tests.stubs.cells import stored_run
 from tests.unit.plugin_host.test_plugin_loading import write
 from tui_agent.cli.main import main
 from tui_agent.errors import ConfigError
-from tui_agent.evals.cell import run_cell
-from tui_agent.evals.plan import LOCK_FILE, ORACLE, START_LOCK_FILE, Arm, Cell, Plan, RunFolder
-from tui_agent.evals.suites import load_suite
-from tui_agent.evals.task_folder import load_task_folder
+from tui_agent.evals.cases.suites import load_suite
+from tui_agent.evals.cases.task_folder import load_task_folder
+from tui_agent.evals.runs.cell import run_cell
+from tui_agent.evals.runs.plan import LOCK_FILE, ORACLE, START_LOCK_FILE, Arm, Cell, Plan, RunFolder
 from tui_agent.folds.trace.metrics import Metrics
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.env import EnvStarted

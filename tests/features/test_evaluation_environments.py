@@ -25,14 +25,14 @@ from tests.stubs.rows import rows
 from tui_agent.cli.deploy import environment_tools
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError, EnvironmentFault
-from tui_agent.evals import environment_client
-from tui_agent.evals.cell import run_cell
-from tui_agent.evals.environment_client import connect
-from tui_agent.evals.environment_file import load_environment
-from tui_agent.evals.environment_tests import open_copy
-from tui_agent.evals.plan import ORACLE, Arm, Cell, Plan, RunFolder
-from tui_agent.evals.pool import run_child
-from tui_agent.evals.suites import load_suite
+from tui_agent.evals.cases.suites import load_suite
+from tui_agent.evals.environments import environment_client
+from tui_agent.evals.environments.environment_client import connect
+from tui_agent.evals.environments.environment_file import load_environment
+from tui_agent.evals.environments.environment_tests import open_copy
+from tui_agent.evals.runs.cell import run_cell
+from tui_agent.evals.runs.plan import ORACLE, Arm, Cell, Plan, RunFolder
+from tui_agent.evals.runs.pool import run_child
 from tui_agent.mcp.tool_server import serve_tools_by_http
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.commands import SubmitPrompt

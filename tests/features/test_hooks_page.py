@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic_core import to_json
 
-from tui_agent.config.settings import HookSettings
+from tui_agent.config.settings.settings import HookSettings
 from tui_agent.ports.hook import HOOK_EVENTS, HookAnswer
 from tui_agent.workspace.local.hook_command import parse_answer
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.stubs.sse_server import Reply, running
-from tui_agent.config.note_files import notes_folder
+from tui_agent.config.extensions.note_files import notes_folder
 from tui_agent.config.options import SessionOptions
 from tui_agent.session.headless_turn import run_turn
 from tui_agent.wiring.session import open_session

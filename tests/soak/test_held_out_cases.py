@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.evals.test_bench import home, run
-from tui_agent.evals.suites import load_suite
+from tui_agent.evals.cases.suites import load_suite
 
 __all__ = ["home"]
 HELD_OUT = [case for case in load_suite("bench-40", Path()).cases if case.split == "heldout"]

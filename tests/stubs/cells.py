@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tui_agent.evals.plan import Arm, Cell, CellResult, Plan, RunFolder
+from tui_agent.evals.runs.plan import Arm, Cell, CellResult, Plan, RunFolder
 
 
 def plan(*arms: str, cases: Sequence[str] = ("one",), repetitions: int = 1) -> Plan:

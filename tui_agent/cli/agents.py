@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tui_agent.cli.options import Parser, Verbs, ignored_file_notices, load_context
 from tui_agent.cli.output import say_json, say_json_lines, table, warn
-from tui_agent.config.agent_files import FOLDER
+from tui_agent.config.extensions.agent_files import FOLDER
 from tui_agent.engine.agent_programs.program_agent import DESCRIPTIONS
 from tui_agent.engine.middleware.subagents import BUNDLED_AGENTS, Subagents
 from tui_agent.ports.delegate import Role

@@ -9,7 +9,7 @@ import subprocess
 from tui_agent.cli.options import EVERYTHING, Parser, Verbs, ignored_file_notices, load_context
 from tui_agent.cli.output import say, say_json, say_json_lines, table
 from tui_agent.config.programs import find_system_program
-from tui_agent.config.settings import Config
+from tui_agent.config.settings.settings import Config
 from tui_agent.config.user_choices import APP_CHOICES, FILE_NAME
 from tui_agent.errors import UsageError
 

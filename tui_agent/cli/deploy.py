@@ -16,8 +16,8 @@ import anyio
 from tui_agent.cli.options import Parser, add_groups, load_context
 from tui_agent.cli.output import say
 from tui_agent.cli.serve import import_server, parse_port, say_address, serve_until_signal
-from tui_agent.evals.environment_file import EvalEnvironment, load_environment
-from tui_agent.evals.environment_tests import OpenEnvironment, open_copy, sandboxed_environments
+from tui_agent.evals.environments.environment_file import EvalEnvironment, load_environment
+from tui_agent.evals.environments.environment_tests import OpenEnvironment, open_copy, sandboxed_environments
 
 EXAMPLES = """\
 examples:

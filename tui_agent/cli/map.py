@@ -16,7 +16,7 @@ import tui_agent
 from tui_agent.cli.options import GROUPS, Parser, count
 from tui_agent.cli.output import say, say_json_lines, warn
 from tui_agent.config import paths
-from tui_agent.config.api_keys import Keys
+from tui_agent.config.settings.api_keys import Keys
 from tui_agent.config.small_files import read_small
 from tui_agent.context.repomap.matched_words import MatchedWords
 from tui_agent.context.repomap.rendering import clean, describe_skipped

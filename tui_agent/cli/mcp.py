@@ -9,8 +9,8 @@ import anyio
 
 from tui_agent.cli.options import Parser, Verbs, ignored_file_notices, load_context
 from tui_agent.cli.output import say, say_json, table, warn
-from tui_agent.config.mcp_logins import LoginFile
-from tui_agent.config.mcp_servers import PROJECT_FILE, McpServer
+from tui_agent.config.extensions.mcp_servers import PROJECT_FILE, McpServer
+from tui_agent.config.settings.mcp_logins import LoginFile
 from tui_agent.errors import UsageError
 from tui_agent.mcp.server_runner import OFF, ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings

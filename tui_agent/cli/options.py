@@ -15,7 +15,7 @@ from tui_agent.config.options import Client, SessionOptions
 from tui_agent.errors import UsageError
 
 if TYPE_CHECKING:
-    from tui_agent.config.settings import Config
+    from tui_agent.config.settings.settings import Config
     from tui_agent.wiring.startup_context import StartupContext
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
@@ -291,7 +291,9 @@ def session_options(arguments: argparse.Namespace, *, client: Client, interactiv
     if data_dir:
         given["data_dir"] = data_dir.expanduser().resolve()
     if values.get("trust_project"):
-        given["trusted_once"] = import_module("tui_agent.config.trust").current_trust_keys(cwd.resolve())
+        given["trusted_once"] = import_module("tui_agent.config.project.trust").current_trust_keys(
+            cwd.resolve()
+        )
     options = SessionOptions(
         **given
         | {

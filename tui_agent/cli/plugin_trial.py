@@ -24,9 +24,9 @@ from tui_agent.plugin_host.bundled import golden_log
 from tui_agent.plugin_host.discover import FOLDS, FoundPlugin, plugin_at
 from tui_agent.plugin_host.modules import unload_modules
 from tui_agent.plugin_host.offers import OfferedTool
-from tui_agent.plugin_host.pane_client import PaneClient
-from tui_agent.plugin_host.pane_folds import FoldCursor, FoldWatch, draw_pane, load_panes
-from tui_agent.plugin_host.pane_messages import BLOCKS, PaneAnswer, PaneFault, PaneRequest
+from tui_agent.plugin_host.panes.pane_client import PaneClient
+from tui_agent.plugin_host.panes.pane_folds import FoldCursor, FoldWatch, draw_pane, load_panes
+from tui_agent.plugin_host.panes.pane_messages import BLOCKS, PaneAnswer, PaneFault, PaneRequest
 from tui_agent.plugin_host.sample_arguments import sample_arguments
 from tui_agent.plugin_host.side_by_side import TimeLimitReached, run_side_by_side
 from tui_agent.protocol.display import DisplayBlock

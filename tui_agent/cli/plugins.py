@@ -10,8 +10,8 @@ from tui_agent.cli.options import Parser, Verbs, load_context
 from tui_agent.cli.output import say, say_json, say_result, table
 from tui_agent.cli.plugin_templates import KINDS, describe_new_plugin, plugin_files
 from tui_agent.cli.plugin_trial import run_tests, try_panes, try_tool
-from tui_agent.config.layers import read_toml
-from tui_agent.config.user_file import save_plugin_names
+from tui_agent.config.settings.layers import read_toml
+from tui_agent.config.settings.user_file import save_plugin_names
 from tui_agent.errors import UsageError
 from tui_agent.plugin_host.check import NAME_TAKEN, bundled_names, check_plugin, taken_names
 from tui_agent.plugin_host.crash_marks import CrashMarks

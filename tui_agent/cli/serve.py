@@ -16,7 +16,7 @@ import anyio
 
 from tui_agent.cli.options import EVERYTHING, add_groups, session_options
 from tui_agent.cli.output import say
-from tui_agent.config.extras import load_package
+from tui_agent.config.settings.extras import load_package
 from tui_agent.errors import UsageError
 
 EXAMPLES = """\

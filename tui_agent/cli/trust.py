@@ -11,10 +11,10 @@ from pathlib import Path
 
 from tui_agent.cli.options import GROUPS, session_options
 from tui_agent.cli.output import say, say_json, table
-from tui_agent.config import trust
 from tui_agent.config.paths import Paths, find_paths
-from tui_agent.config.project_effects import describe_effect
-from tui_agent.config.trust import Project, load_projects
+from tui_agent.config.project import trust
+from tui_agent.config.project.project_effects import describe_effect
+from tui_agent.config.project.trust import Project, load_projects
 from tui_agent.errors import UsageError
 
 EXAMPLES = """\

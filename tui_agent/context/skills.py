@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from tui_agent.config.front_matter import split_front_matter
-from tui_agent.config.neighbour_layouts import PROJECT_LAYOUTS
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.config.project_files import ProjectFiles
+from tui_agent.config.project.neighbour_layouts import PROJECT_LAYOUTS
+from tui_agent.config.project.project_files import ProjectFiles
 from tui_agent.config.small_files import read_regular
 from tui_agent.errors import ToolError
 from tui_agent.fast_dataclass import dataclass

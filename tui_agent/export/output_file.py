@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkstemp
 
-from tui_agent.config.export_folder import default_export_folder
+from tui_agent.config.settings.export_folder import default_export_folder
 from tui_agent.errors import StoreFull, UsageError
 
 FILE_MODE = 0o600

@@ -18,7 +18,7 @@ from mcp.client.auth import OAuthFlowError, OAuthRegistrationError
 from mcp.shared.auth import AuthorizationCodeResult
 from mcp.shared.exceptions import MCPError
 
-from tui_agent.config.mcp_logins import LoginFile
+from tui_agent.config.settings.mcp_logins import LoginFile
 from tui_agent.errors import ConfigError, LoginNeeded
 from tui_agent.mcp.connection import connect
 from tui_agent.mcp.login import ServerLogin

@@ -23,7 +23,7 @@ from mcp.shared.auth import (
 )
 from pydantic import BaseModel, ValidationError
 
-from tui_agent.config.mcp_logins import LoginFile
+from tui_agent.config.settings.mcp_logins import LoginFile
 from tui_agent.errors import ConfigError
 
 AskUser: TypeAlias = Callable[[str], Awaitable[AuthorizationCodeResult]]

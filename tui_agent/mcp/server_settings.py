@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import field
 
-from tui_agent.config.mcp_logins import LoginFile
+from tui_agent.config.settings.mcp_logins import LoginFile
 from tui_agent.fast_dataclass import dataclass
 
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.config.providers import BUILT_IN_PROFILES, CLIENTS, PROVIDERS, ClientName
-from tui_agent.config.settings import ModelProfile
+from tui_agent.config.settings.providers import BUILT_IN_PROFILES, CLIENTS, PROVIDERS, ClientName
+from tui_agent.config.settings.settings import ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.models import chat_messages, pricing
 from tui_agent.models.chaos import ChaosClient

@@ -10,10 +10,17 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
-from tui_agent.config import providers
-from tui_agent.config.base_url import normalise_url
-from tui_agent.config.providers import CLIENTS, EXAMPLE_MODEL, PROVIDERS, ClientName, Provider, key_variable
-from tui_agent.config.settings import ModelProfile
+from tui_agent.config.settings import providers
+from tui_agent.config.settings.base_url import normalise_url
+from tui_agent.config.settings.providers import (
+    CLIENTS,
+    EXAMPLE_MODEL,
+    PROVIDERS,
+    ClientName,
+    Provider,
+    key_variable,
+)
+from tui_agent.config.settings.settings import ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.models import pricing

@@ -11,9 +11,9 @@ from typing import Any, Final, TypeVar, cast
 
 from pydantic import BaseModel
 
-from tui_agent.config.environment_settings import ENVIRONMENTS
-from tui_agent.config.plugin_settings import describe_settings, load_plugin_settings
-from tui_agent.config.providers import CLIENTS, PROVIDERS
+from tui_agent.config.extensions.plugin_settings import describe_settings, load_plugin_settings
+from tui_agent.config.settings.environment_settings import ENVIRONMENTS
+from tui_agent.config.settings.providers import CLIENTS, PROVIDERS
 from tui_agent.errors import PluginError
 from tui_agent.plugin_functions import FunctionOffer
 from tui_agent.plugin_host.discover import PluginPlaces

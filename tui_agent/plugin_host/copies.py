@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tui_agent.config.project_files import ProjectFiles
+from tui_agent.config.project.project_files import ProjectFiles
 from tui_agent.errors import PluginError
 
 CACHE_FOLDER = "__pycache__"

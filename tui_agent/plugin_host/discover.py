@@ -19,7 +19,7 @@ from tui_agent.errors import PluginError
 from tui_agent.fast_dataclass import dataclass
 
 if TYPE_CHECKING:
-    from tui_agent.config.settings import Config
+    from tui_agent.config.settings.settings import Config
 
 Source: TypeAlias = Literal["bundled", "user", "project", "entry_point", "option"]
 ENTRY_POINTS = "tui_agent.plugins"

@@ -6,11 +6,11 @@ Invariant: a project's plugins are found only as the copy of the files that the 
 from collections.abc import Mapping
 from pathlib import Path
 
-from tui_agent.config.layers import load_config
-from tui_agent.config.note_files import notes_folder
+from tui_agent.config.extensions.note_files import notes_folder
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import PROJECT_FOLDER
-from tui_agent.config.settings import Config
+from tui_agent.config.settings.layers import load_config
+from tui_agent.config.settings.settings import Config
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.plugin_host.bundled import bundled_folder
 from tui_agent.plugin_host.copies import copy_plugins

@@ -16,8 +16,8 @@ from aiohttp import web
 from anyio import to_thread
 
 from tui_agent.errors import ConfigError
-from tui_agent.evals.environment_file import EvalEnvironment
-from tui_agent.evals.environment_tests import EnvironmentSession, OpenEnvironment
+from tui_agent.evals.environments.environment_file import EvalEnvironment
+from tui_agent.evals.environments.environment_tests import EnvironmentSession, OpenEnvironment
 from tui_agent.serve.access import AccessControl
 from tui_agent.serve.app_pages import Listener
 

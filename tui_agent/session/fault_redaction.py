@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.config.api_keys import Keys
-from tui_agent.config.layers import load_config, merge_environment
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find_paths
-from tui_agent.config.settings import Config
+from tui_agent.config.settings.api_keys import Keys
+from tui_agent.config.settings.layers import load_config, merge_environment
+from tui_agent.config.settings.settings import Config
 from tui_agent.errors import TuiAgentError
 from tui_agent.ports.redaction import RedactionOptions
 from tui_agent.store.redaction.redactor import Redactor

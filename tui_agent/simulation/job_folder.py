@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tui_agent.config.settings.validation_errors import describe_errors
 from tui_agent.config.small_files import read_regular
-from tui_agent.config.validation_errors import describe_errors
 from tui_agent.errors import ConfigError
-from tui_agent.evals.plan import describe_fault, write_file
+from tui_agent.evals.runs.plan import describe_fault, write_file
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.simulation import SimulationMessage
 from tui_agent.simulation.task_tree import TaskNode

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError, UsageError
-from tui_agent.evals.case import Case, parse_case
-from tui_agent.evals.suites import load_suite
-from tui_agent.evals.task_folder import load_task_folder
+from tui_agent.evals.cases.case import Case, parse_case
+from tui_agent.evals.cases.suites import load_suite
+from tui_agent.evals.cases.task_folder import load_task_folder
 from tui_agent.plugin_host.bundled import bundled_folder
 
 

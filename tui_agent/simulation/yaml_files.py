@@ -9,8 +9,8 @@ from typing import TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from tui_agent.config.settings.validation_errors import describe_errors
 from tui_agent.config.small_files import read_small
-from tui_agent.config.validation_errors import describe_errors
 from tui_agent.errors import ConfigError
 
 FORMAT_HINT = "The format is described in docs/simulation.md."

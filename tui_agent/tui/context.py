@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.settings import Config, ModelProfile
+from tui_agent.config.settings.settings import Config, ModelProfile
 from tui_agent.folds.session.changed_files import ChangedFile
 from tui_agent.folds.session.checkpoints import PathChange
 from tui_agent.folds.session.jobs import JobsView

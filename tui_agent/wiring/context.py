@@ -10,7 +10,7 @@ from functools import partial
 
 from pydantic import BaseModel
 
-from tui_agent.config.neighbour_layouts import user_folders
+from tui_agent.config.project.neighbour_layouts import user_folders
 from tui_agent.context.instructions import InstructionFiles
 from tui_agent.context.skills import FOLDER, SkillStore
 from tui_agent.engine.middleware.instructions import Instructions

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import anyio
 
-from tui_agent.config.environment_settings import ApptainerSettings, DockerSettings, RemoteSettings
+from tui_agent.config.settings.environment_settings import ApptainerSettings, DockerSettings, RemoteSettings
 from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.loader import LoadedPlugins

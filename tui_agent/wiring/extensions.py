@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from tui_agent.config.command_files import FOLDER, CommandFiles, load_command_files
-from tui_agent.config.neighbour_layouts import user_folders
+from tui_agent.config.extensions.command_files import FOLDER, CommandFiles, load_command_files
+from tui_agent.config.project.neighbour_layouts import user_folders
 from tui_agent.engine.components import ChangedExtensions, Extensions
 from tui_agent.engine.recorder import Recorder
 from tui_agent.errors import ConfigError

@@ -12,11 +12,16 @@ import anyio
 from anyio import to_thread
 from pydantic_core import PydanticSerializationError, to_json
 
-from tui_agent.config.api_keys import load_keys
-from tui_agent.config.claude_hooks import describe_event, load_claude_hooks, matcher_subject, read_answer
-from tui_agent.config.project_files import ProjectFiles, read_project_files
-from tui_agent.config.providers import PROVIDERS
-from tui_agent.config.settings import HookSettings
+from tui_agent.config.extensions.claude_hooks import (
+    describe_event,
+    load_claude_hooks,
+    matcher_subject,
+    read_answer,
+)
+from tui_agent.config.project.project_files import ProjectFiles, read_project_files
+from tui_agent.config.settings.api_keys import load_keys
+from tui_agent.config.settings.providers import PROVIDERS
+from tui_agent.config.settings.settings import HookSettings
 from tui_agent.engine.plugin_guard import guard_plugin
 from tui_agent.engine.recorder import EventListener as Listener
 from tui_agent.errors import PluginError, TuiAgentError

@@ -2,10 +2,10 @@
 
 import os
 
-from tui_agent.config.layers import merge_environment
-from tui_agent.config.mcp_logins import LoginFile
-from tui_agent.config.mcp_servers import McpServer, load_mcp_servers
-from tui_agent.config.settings import McpServerTable
+from tui_agent.config.extensions.mcp_servers import McpServer, load_mcp_servers
+from tui_agent.config.settings.layers import merge_environment
+from tui_agent.config.settings.mcp_logins import LoginFile
+from tui_agent.config.settings.settings import McpServerTable
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.servers import McpServers
 from tui_agent.mcp.start_times import StartTimes

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tui_agent.config.agent_files import FOLDER as AGENTS
-from tui_agent.config.command_files import FOLDER as COMMANDS
-from tui_agent.config.neighbour_layouts import user_folders
-from tui_agent.config.settings import Config
+from tui_agent.config.extensions.agent_files import FOLDER as AGENTS
+from tui_agent.config.extensions.command_files import FOLDER as COMMANDS
+from tui_agent.config.project.neighbour_layouts import user_folders
+from tui_agent.config.settings.settings import Config
 from tui_agent.engine.agent_programs.program_agent import INSTALL_HINTS, PROGRAMS
 from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.plugin_wrappers import GuardedAgent

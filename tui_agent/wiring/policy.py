@@ -6,7 +6,7 @@ Invariant: an error in the user's or a trusted project's files prevents the star
 from collections.abc import Sequence
 from pathlib import Path
 
-from tui_agent.config.note_files import notes_folder
+from tui_agent.config.extensions.note_files import notes_folder
 from tui_agent.config.paths import PROJECT_FOLDER
 from tui_agent.errors import ConfigError
 from tui_agent.plugin_host.offers import OfferedPolicyTable

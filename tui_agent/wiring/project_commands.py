@@ -8,8 +8,8 @@ from typing import Final
 
 from anyio import to_thread
 
-from tui_agent.config.command_files import CommandFile
-from tui_agent.config.project_files import ProjectFiles, read_project_files
+from tui_agent.config.extensions.command_files import CommandFile
+from tui_agent.config.project.project_files import ProjectFiles, read_project_files
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.command import CommandAnswer

@@ -13,7 +13,7 @@ from anyio import CapacityLimiter, to_thread
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.path_kind import is_test
 from tui_agent.config.paths import local_repo_maps
-from tui_agent.config.settings import Config
+from tui_agent.config.settings.settings import Config
 from tui_agent.context.repomap.repository_map import RepoMap, Visibility
 from tui_agent.errors import EnvironmentFault
 from tui_agent.policy.places.visibility import may_hold_secrets, rules_digest

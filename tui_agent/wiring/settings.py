@@ -1,6 +1,6 @@
 """Composition of a session's settings: initial settings for a new session, changed settings for a resumed session."""
 
-from tui_agent.config.settings import Config
+from tui_agent.config.settings.settings import Config
 from tui_agent.config.user_choices import NEVER_REMEMBERED
 from tui_agent.engine.agent_programs.program_agent import PROGRAMS
 from tui_agent.engine.recorder import Recorder

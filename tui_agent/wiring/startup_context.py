@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from tui_agent.config.api_keys import Keys
-from tui_agent.config.layers import load_config, merge_environment
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.settings import Config
+from tui_agent.config.settings.api_keys import Keys
+from tui_agent.config.settings.layers import load_config, merge_environment
+from tui_agent.config.settings.settings import Config
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.clock import Clock, Ids

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.stubs.fake_session import FakeSession
 from tests.tui.app.driving import Driven, golden, open_app
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.setting_list import list_settings
+from tui_agent.config.settings.setting_list import list_settings
 from tui_agent.config.user_choices import FILE_NAME, UserChoices
 from tui_agent.protocol.commands import CommandBase, SetModel, SetPolicy
 from tui_agent.protocol.events.session import SettingsChanged

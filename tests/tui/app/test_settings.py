@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.tui.app.driving import Driven, golden, open_app
-from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.setting_list import list_settings
+from tui_agent.config.settings.layers import load_config
+from tui_agent.config.settings.setting_list import list_settings
 from tui_agent.protocol.events.plugin import PluginLoaded, SettingInfo
 from tui_agent.tui.modals.key_capture import KeyCapture
 from tui_agent.tui.modals.picker import Picker

@@ -16,8 +16,8 @@ from tests.tui.app.sessions_story import Programs, open_sessions
 from tests.tui.app.sessions_story import shown as shown_sessions
 from tests.tui.app.test_approval_sight import command
 from tests.tui.app.test_approvals import ask
-from tui_agent.config.project_files import ProjectFile, ProjectFiles
-from tui_agent.config.trust import FileChange, Project
+from tui_agent.config.project.project_files import ProjectFile, ProjectFiles
+from tui_agent.config.project.trust import FileChange, Project
 from tui_agent.tui.modals.trust import TrustSheet
 
 FOLDER = Path(__file__).resolve().parents[1] / "snapshots"

@@ -10,8 +10,8 @@ from textual import events
 from tests.stubs.fake_session import FakeSession
 from tests.stubs.quick_pilot import piloted
 from tests.tui.app.driving import ENVIRON, NOWHERE, Driven, golden, open_app
-from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
+from tui_agent.config.settings.layers import load_config
 from tui_agent.errors import ConfigError, SessionVersionError
 from tui_agent.protocol.commands import SetModel, SetPolicy
 from tui_agent.protocol.envelope import Envelope, Record

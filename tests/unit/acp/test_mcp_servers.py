@@ -6,9 +6,9 @@ from pathlib import Path
 from acp.schema import EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio, SseMcpServer
 
 from tui_agent.acp.mcp_servers import server_entries
-from tui_agent.config.layers import load_config
-from tui_agent.config.mcp_servers import load_mcp_servers
+from tui_agent.config.extensions.mcp_servers import load_mcp_servers
 from tui_agent.config.options import SessionOptions
+from tui_agent.config.settings.layers import load_config
 
 SERVERS = [
     McpServerStdio(name="My time!", command="/bin/time", args=["-x"], env=[EnvVariable(name="A", value="1")]),

@@ -10,9 +10,9 @@ import pytest
 from tests.stubs.rows import rows
 from tui_agent.cli.main import main
 from tui_agent.errors import ConfigError
-from tui_agent.evals.cell import run_cell
-from tui_agent.evals.plan import Arm, Plan, RunFolder
-from tui_agent.evals.suites import load_suite
+from tui_agent.evals.cases.suites import load_suite
+from tui_agent.evals.runs.cell import run_cell
+from tui_agent.evals.runs.plan import Arm, Plan, RunFolder
 
 CASE = 'prompt = "Do it."\ntest_command = "false"\n'
 

@@ -11,9 +11,9 @@ import pytest
 
 from tui_agent.cli.error_stream import ErrorStream
 from tui_agent.cli.main import main, report
-from tui_agent.config import trust
 from tui_agent.config.paths import find_paths
-from tui_agent.config.project_files import read_project_files
+from tui_agent.config.project import trust
+from tui_agent.config.project.project_files import read_project_files
 from tui_agent.session.fault_redaction import redact_text
 
 ISSUED = "".join(("gh", "p_", "Ab3dEf6hIj9lMn2pQr5tUv8xYz1BcD4fGh7J"))

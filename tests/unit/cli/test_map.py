@@ -10,7 +10,7 @@ import pytest
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.settings import Config
+from tui_agent.config.settings.settings import Config
 from tui_agent.protocol.settings import RepoMapOptions
 from tui_agent.tui.screens.map.queries import map_arguments
 from tui_agent.wiring.repomap import index_folder

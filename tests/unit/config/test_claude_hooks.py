@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.claude_hooks import describe_event, load_claude_hooks, matcher_subject, read_answer
+from tui_agent.config.extensions.claude_hooks import (
+    describe_event,
+    load_claude_hooks,
+    matcher_subject,
+    read_answer,
+)
 from tui_agent.config.paths import find_paths
-from tui_agent.config.project_effects import describe_effect
-from tui_agent.config.project_files import read_project_files
+from tui_agent.config.project.project_effects import describe_effect
+from tui_agent.config.project.project_files import read_project_files
 from tui_agent.ports.hook import Hook, HookAnswer, HookReply
 from tui_agent.protocol.base import JsonMap
 

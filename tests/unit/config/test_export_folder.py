@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.export_folder import default_export_folder
+from tui_agent.config.settings.export_folder import default_export_folder
 
 
 @pytest.fixture

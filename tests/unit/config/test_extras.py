@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config import extras
+from tui_agent.config.settings import extras
 
 
 class Installed:

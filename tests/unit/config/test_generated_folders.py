@@ -1,7 +1,7 @@
 """Generated folders: known by their name, or by a file in them or beside them where the name can mean anything."""
 
 from tests.stubs.rows import rows
-from tui_agent.config.generated_folders import GeneratedFolders
+from tui_agent.config.project.generated_folders import GeneratedFolders
 
 
 def nothing(path: str) -> bool:

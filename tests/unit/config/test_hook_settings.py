@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.project_files import read_project_files
+from tui_agent.config.project.project_files import read_project_files
+from tui_agent.config.settings.layers import load_config
 from tui_agent.errors import ConfigError
 
 USER = '[[hook]]\nevent = "before_tool"\nmatcher = "write_file|edit_file"\ncommand = "./mine"\n'

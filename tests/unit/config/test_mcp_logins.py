@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from tui_agent.config.api_keys import Keys
-from tui_agent.config.mcp_logins import LoginFile, collect_login_secrets
+from tui_agent.config.settings.api_keys import Keys
+from tui_agent.config.settings.mcp_logins import LoginFile, collect_login_secrets
 from tui_agent.store.redaction.redactor import Redactor
 
 URL = "https://tracker.example.org/mcp"

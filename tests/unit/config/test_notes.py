@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from tui_agent.config.note_files import MAX_BYTES, MAX_LISTED, list_note_locations, list_notes
+from tui_agent.config.extensions.note_files import MAX_BYTES, MAX_LISTED, list_note_locations, list_notes
 
 
 def test_the_newest_are_listed_though_their_names_come_last(tmp_path: Path) -> None:

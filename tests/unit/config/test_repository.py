@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.repository import find_repository
+from tui_agent.config.project.repository import find_repository
 
 
 def git(folder: Path, *words: str) -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.api_keys import Keys
 from tui_agent.config.dotenv import parse_dotenv
+from tui_agent.config.settings.api_keys import Keys
 from tui_agent.errors import ConfigError
 
 

@@ -5,10 +5,16 @@ import os
 from pathlib import Path
 
 from tests.stubs.rows import rows
-from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.settings import Config
-from tui_agent.config.user_choices import FILE_NAME, MAX_ADDRESSES, MAX_PROJECTS, UserChoices, load_choices
+from tui_agent.config.settings.layers import load_config
+from tui_agent.config.settings.settings import Config
+from tui_agent.config.user_choices import (
+    FILE_NAME,
+    MAX_ADDRESSES,
+    MAX_PROJECTS,
+    UserChoices,
+    load_choices,
+)
 from tui_agent.tui.theme.startup import first_look
 
 CHOICES = UserChoices(theme="day", model="vendor/chosen", base_url="http://h/v1", sidebar=False)

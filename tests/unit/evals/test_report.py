@@ -7,12 +7,12 @@ import pytest
 
 from tests.stubs.cells import plan, result, stored_run
 from tui_agent.errors import ConfigError
-from tui_agent.evals.arm_comparison import Baseline, compare_with_baseline, make_baseline
-from tui_agent.evals.plan import Cell, RunFolder
-from tui_agent.evals.report import Rate, build_report
-from tui_agent.evals.report_files import to_html, to_markdown
-from tui_agent.evals.run_results import load_run, load_runs
-from tui_agent.evals.statistics import wilson_interval
+from tui_agent.evals.report.arm_comparison import Baseline, compare_with_baseline, make_baseline
+from tui_agent.evals.report.report import Rate, build_report
+from tui_agent.evals.report.report_files import to_html, to_markdown
+from tui_agent.evals.report.statistics import wilson_interval
+from tui_agent.evals.runs.plan import Cell, RunFolder
+from tui_agent.evals.runs.run_results import load_run, load_runs
 
 GOLDEN = Path(__file__).with_name("expected_report.md")
 HOSTILE = "<script>alert(1)</script> | [x](javascript:1) \x1b[31m"

@@ -4,7 +4,7 @@ import pytest
 
 from tests.stubs.clock import FakeClock
 from tests.stubs.story import MODEL as INFO
-from tui_agent.config.settings import ModelProfile
+from tui_agent.config.settings.settings import ModelProfile
 from tui_agent.models import chat_messages, litellm_client
 from tui_agent.models.chat_completions import build_body
 from tui_agent.models.endpoint import Endpoint

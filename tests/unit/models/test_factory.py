@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.stubs.clock import FakeClock
-from tui_agent.config.base_url import normalise_url
-from tui_agent.config.providers import PROVIDERS
-from tui_agent.config.settings import ModelProfile
+from tui_agent.config.settings.base_url import normalise_url
+from tui_agent.config.settings.providers import PROVIDERS
+from tui_agent.config.settings.settings import ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.models.chaos import ChaosClient
 from tui_agent.models.chat_completions import ChatCompletionsClient

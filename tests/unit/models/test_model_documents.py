@@ -8,9 +8,9 @@ from typing import get_args
 import pytest
 
 from tests.stubs.clock import FakeClock
-from tui_agent.config.layers import FALLBACKS, VARIABLES
-from tui_agent.config.providers import CLIENTS, PROVIDERS
-from tui_agent.config.settings import Config, ModelProfile
+from tui_agent.config.settings.layers import FALLBACKS, VARIABLES
+from tui_agent.config.settings.providers import CLIENTS, PROVIDERS
+from tui_agent.config.settings.settings import Config, ModelProfile
 from tui_agent.models.factory import ModelFactory
 from tui_agent.models.script_format import Expect, Script, ScriptedAnswer, ScriptedFault, parse_script
 from tui_agent.protocol.events.model import FaultKind

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.models.test_factory import factory
-from tui_agent.config.providers import PROVIDERS
+from tui_agent.config.settings.providers import PROVIDERS
 from tui_agent.errors import ConfigError
 from tui_agent.models import pricing
 from tui_agent.models.routes import looks_secret

@@ -10,8 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.tui.app.driving import GOLDEN
-from tui_agent.plugin_host.pane_client import PaneClient
-from tui_agent.plugin_host.pane_messages import PaneAnswer, PaneBlocks, PaneFault, PaneRequest, PaneUnchanged
+from tui_agent.plugin_host.panes.pane_client import PaneClient
+from tui_agent.plugin_host.panes.pane_messages import (
+    PaneAnswer,
+    PaneBlocks,
+    PaneFault,
+    PaneRequest,
+    PaneUnchanged,
+)
 from tui_agent.protocol.display import TextBlock
 
 PLUGIN = """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.config.settings import Config
+from tui_agent.config.settings.settings import Config
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.plugin_api import PluginApi
 from tui_agent.plugin_host.check import check_plugin

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.plugin_host.test_plugin_loading import write
-from tui_agent.config.layers import load_config
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.setting_list import list_plugin_settings
+from tui_agent.config.settings.layers import load_config
+from tui_agent.config.settings.setting_list import list_plugin_settings
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.protocol.events.plugin import PluginLoaded, SettingInfo

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from tests.engine.harness import call, running, say
 from tests.stubs.tool_context import PLUGINS, Bench, text, tools_of
-from tui_agent.config.agent_files import load_named_agents
+from tui_agent.config.extensions.agent_files import load_named_agents
 from tui_agent.errors import ToolError
 from tui_agent.folds.actions import BrowserOutput, BrowseURL, list_history
 from tui_agent.plugin_host.discover import PluginPlaces

@@ -9,7 +9,7 @@ import pytest
 from tui_agent.cli.main import main
 from tui_agent.config.options import SessionOptions
 from tui_agent.errors import ConfigError
-from tui_agent.evals.case import Case
+from tui_agent.evals.cases.case import Case
 from tui_agent.folds.session_history import SessionHistory
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.session import SessionEnded

@@ -22,9 +22,9 @@ from tui_agent.cli.doctor import startup as doctor_startup
 from tui_agent.cli.options import add_groups, session_options
 from tui_agent.cli.output import say, say_json_lines, terminal_width
 from tui_agent.cli.theme_names import require_theme
-from tui_agent.config.claude_hooks import load_claude_hooks
+from tui_agent.config.extensions.claude_hooks import load_claude_hooks
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.repository import find_repository
+from tui_agent.config.project.repository import find_repository
 from tui_agent.config.user_choices import load_choices
 from tui_agent.errors import TuiAgentError
 from tui_agent.plugin_host.bundled import bundled_folder

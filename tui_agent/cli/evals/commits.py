@@ -10,9 +10,9 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import RECORDING_HELP, Verbs, load_context
 from tui_agent.cli.output import escape_control, say, say_json, table, warn
 from tui_agent.errors import UsageError
-from tui_agent.evals.case import Case
-from tui_agent.evals.commit_checks import CheckedCommit
-from tui_agent.evals.recorded_commits import check_recorded_commits, find_evaluated_case
+from tui_agent.evals.cases.case import Case
+from tui_agent.evals.checks.commit_checks import CheckedCommit
+from tui_agent.evals.runs.recorded_commits import check_recorded_commits, find_evaluated_case
 
 EXAMPLES = """\
 examples:

@@ -6,7 +6,7 @@ import sys
 
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.output import say, say_json
-from tui_agent.evals.plan import START_LOCK_FILE, RunFolder
+from tui_agent.evals.runs.plan import START_LOCK_FILE, RunFolder
 from tui_agent.store.writer_lock import WriterLock
 
 PROGRESS_FILE = "progress.txt"

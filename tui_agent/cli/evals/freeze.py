@@ -10,7 +10,7 @@ import anyio
 from tui_agent.cli.options import RECORDING_HELP, Verbs, load_context
 from tui_agent.cli.output import say_result, warn
 from tui_agent.errors import UsageError
-from tui_agent.evals.freeze import freeze_session
+from tui_agent.evals.frozen.freeze import freeze_session
 from tui_agent.protocol.unicode_text import format_count
 
 EXAMPLES = """\

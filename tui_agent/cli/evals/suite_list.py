@@ -6,8 +6,8 @@ from pathlib import Path
 from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import Verbs
 from tui_agent.cli.output import say, say_json, table
-from tui_agent.evals.board import list_runs
-from tui_agent.evals.suites import bundled_suites
+from tui_agent.evals.cases.suites import bundled_suites
+from tui_agent.evals.runs.board import list_runs
 
 
 def add_list_verb(verbs: Verbs) -> None:

@@ -20,17 +20,26 @@ from tui_agent.cli.options import EFFORTS, POLICIES, Verbs, count
 from tui_agent.cli.output import escape_control, say, say_json, warn
 from tui_agent.cli.run.command import warn_of_cost
 from tui_agent.errors import ConfigError, SessionLocked, UsageError
-from tui_agent.evals.arms import ABLATIONS, ablation_arms, matrix_arms, single_arm
-from tui_agent.evals.case import Case, Suite
-from tui_agent.evals.cell_lock import wait_for_cells
-from tui_agent.evals.plan import LOCK_FILE, RUNS_FOLDER, Arm, Cell, CellResult, CheckProgram, Plan, RunFolder
-from tui_agent.evals.pool import CellFault, CellRetry, RunAttempt, run_child, run_pool
-from tui_agent.evals.preflight import require_runnable
-from tui_agent.evals.ray_cluster import open_cluster
-from tui_agent.evals.report import build_report
-from tui_agent.evals.report_sections import summary_sections
-from tui_agent.evals.run_results import load_run
-from tui_agent.evals.suites import bundled_suites, load_suite
+from tui_agent.evals.cases.case import Case, Suite
+from tui_agent.evals.cases.suites import bundled_suites, load_suite
+from tui_agent.evals.report.report import build_report
+from tui_agent.evals.report.report_sections import summary_sections
+from tui_agent.evals.runs.arms import ABLATIONS, ablation_arms, matrix_arms, single_arm
+from tui_agent.evals.runs.cell_lock import wait_for_cells
+from tui_agent.evals.runs.plan import (
+    LOCK_FILE,
+    RUNS_FOLDER,
+    Arm,
+    Cell,
+    CellResult,
+    CheckProgram,
+    Plan,
+    RunFolder,
+)
+from tui_agent.evals.runs.pool import CellFault, CellRetry, RunAttempt, run_child, run_pool
+from tui_agent.evals.runs.preflight import require_runnable
+from tui_agent.evals.runs.ray_cluster import open_cluster
+from tui_agent.evals.runs.run_results import load_run
 from tui_agent.protocol.settings import Budgets
 from tui_agent.protocol.unicode_text import clip_line, format_count
 from tui_agent.store.writer_lock import WriterLock

@@ -35,7 +35,7 @@ from tui_agent.simulation.tasks import load_example, load_task
 from tui_agent.units import format_percent, format_tokens
 
 if TYPE_CHECKING:
-    from tui_agent.evals.case import Case
+    from tui_agent.evals.cases.case import Case
     from tui_agent.simulation.runner import FinishedRun, Simulation
 
 EXAMPLES = """\

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tui_agent.config.generated_folders import CACHE_FOLDERS, INSTALLED_FOLDERS, REPOSITORY_FOLDERS
-from tui_agent.config.git_query import list_own_files, locate_repository
-from tui_agent.config.repository import Repository
+from tui_agent.config.project.generated_folders import CACHE_FOLDERS, INSTALLED_FOLDERS, REPOSITORY_FOLDERS
+from tui_agent.config.project.git_query import list_own_files, locate_repository
+from tui_agent.config.project.repository import Repository
 from tui_agent.config.small_files import read_regular
 from tui_agent.folds.text.gitignore import IgnoreRules
 

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from tui_agent.config.git_query import locate_repository
+from tui_agent.config.project.git_query import locate_repository
 from tui_agent.context.repomap.file_list import (
     Entry,
     FileList,

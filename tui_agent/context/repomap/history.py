@@ -6,7 +6,7 @@ Invariant: only ancestors of the current commit are used. Merges and commits wit
 from collections.abc import Sequence
 from pathlib import Path
 
-from tui_agent.config.git_query import locate_repository, query_git
+from tui_agent.config.project.git_query import locate_repository, query_git
 from tui_agent.context.repomap.index_db import IndexFile
 from tui_agent.folds.text.word_forms import split_text
 

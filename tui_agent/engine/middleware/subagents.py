@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tui_agent.config.agent_files import FOLDER, AgentFault, load_named_agents
-from tui_agent.config.neighbour_layouts import user_folders
-from tui_agent.config.settings import Config
+from tui_agent.config.extensions.agent_files import FOLDER, AgentFault, load_named_agents
+from tui_agent.config.project.neighbour_layouts import user_folders
+from tui_agent.config.settings.settings import Config
 from tui_agent.engine.components import ResolveModel
 from tui_agent.engine.middleware.sections import PromptTexts
 from tui_agent.errors import ConfigError

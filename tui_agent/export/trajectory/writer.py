@@ -12,7 +12,7 @@ from typing import Any, Final
 import anyio
 from anyio.to_thread import run_sync
 
-from tui_agent.config.extras import load_package
+from tui_agent.config.settings.extras import load_package
 from tui_agent.errors import StoreError
 from tui_agent.export.trajectory.trajectory_file import (
     BUNDLE,

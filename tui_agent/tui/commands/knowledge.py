@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from tui_agent.config.note_files import NoteFile, list_notes, notes_folder, read_note
+from tui_agent.config.extensions.note_files import NoteFile, list_notes, notes_folder, read_note
 from tui_agent.folds.context.memory import TITLES, list_blocks
 from tui_agent.protocol.commands import SubmitPrompt, WriteGuide
 from tui_agent.tui.actions import TYPED

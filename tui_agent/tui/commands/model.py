@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tui_agent.config.api_keys import Keys
-from tui_agent.config.providers import PROVIDERS, key_variable, profile_key
+from tui_agent.config.settings.api_keys import Keys
+from tui_agent.config.settings.providers import PROVIDERS, key_variable, profile_key
 from tui_agent.errors import ConfigError
 from tui_agent.tui.cli_client import beside_json, json_rows, number_of, place, text_of
 from tui_agent.tui.commands.sheets import open_picker

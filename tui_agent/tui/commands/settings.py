@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tui_agent.config.setting_list import ConfigEntry, list_plugin_settings, list_settings
+from tui_agent.config.settings.setting_list import ConfigEntry, list_plugin_settings, list_settings
 from tui_agent.protocol.events.plugin import PluginLoaded
 from tui_agent.tui.commands.choices import list_agents
 from tui_agent.tui.commands.config_file import save_setting

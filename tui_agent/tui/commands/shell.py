@@ -2,7 +2,7 @@
 
 import shlex
 
-from tui_agent.config.generated_folders import GENERATED_FOLDERS
+from tui_agent.config.project.generated_folders import GENERATED_FOLDERS
 from tui_agent.protocol.commands import RunUserShell
 from tui_agent.tui.context import AppContext
 

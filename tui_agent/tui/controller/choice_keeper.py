@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tui_agent.config.layers import load_config
 from tui_agent.config.paths import find_paths
-from tui_agent.config.providers import PROVIDERS
+from tui_agent.config.settings.layers import load_config
+from tui_agent.config.settings.providers import PROVIDERS
 from tui_agent.config.small_files import write_private
 from tui_agent.config.user_choices import FILE_NAME, NEVER_REMEMBERED, load_choices
 from tui_agent.errors import ConfigError

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from tui_agent.config.git_query import locate_repository
+from tui_agent.config.project.git_query import locate_repository
 from tui_agent.folds.views import ALL_VIEWS, ViewName, Views
 from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.events.command import OfferedCommand

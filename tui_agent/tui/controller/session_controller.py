@@ -13,10 +13,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from tui_agent.config import layers
-from tui_agent.config.api_keys import Keys
 from tui_agent.config.options import SessionOptions
-from tui_agent.config.settings import Config, ModelProfile
+from tui_agent.config.settings import layers
+from tui_agent.config.settings.api_keys import Keys
+from tui_agent.config.settings.settings import Config, ModelProfile
 from tui_agent.errors import ConfigError
 from tui_agent.folds.session.jobs import JobsView, mark_jobs_lost
 from tui_agent.folds.session.view import SessionStateView

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from tui_agent.config import layers
-from tui_agent.config.git_query import query_git
-from tui_agent.config.repository import find_repository
+from tui_agent.config.project.git_query import query_git
+from tui_agent.config.project.repository import find_repository
+from tui_agent.config.settings import layers
 from tui_agent.config.user_choices import load_choices
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.settings import EFFORTS, POLICIES, PROGRAM_AGENTS

@@ -7,9 +7,9 @@ replaces that process before a session is open.
 import asyncio
 from collections.abc import Sequence
 
-from tui_agent.config import trust
 from tui_agent.config.paths import Paths, find_paths
-from tui_agent.config.trust import Project, load_projects
+from tui_agent.config.project import trust
+from tui_agent.config.project.trust import Project, load_projects
 from tui_agent.errors import TuiAgentError
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.controller.host import SessionHost

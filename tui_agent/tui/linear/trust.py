@@ -5,11 +5,11 @@ Invariant: only the answer 2 trusts the files. If the input ends, nothing is tru
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from tui_agent.config import trust
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.paths import find_paths
-from tui_agent.config.project_effects import describe_effect
-from tui_agent.config.trust import load_projects
+from tui_agent.config.project import trust
+from tui_agent.config.project.project_effects import describe_effect
+from tui_agent.config.project.trust import load_projects
 from tui_agent.errors import ConfigError
 from tui_agent.tui.modals.trust import Answer
 from tui_agent.tui.text import clean_line

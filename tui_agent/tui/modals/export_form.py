@@ -11,8 +11,8 @@ from typing import ClassVar, Final
 
 from textual.strip import Strip
 
-from tui_agent.config import layers
-from tui_agent.config.export_folder import default_export_folder
+from tui_agent.config.settings import layers
+from tui_agent.config.settings.export_folder import default_export_folder
 from tui_agent.errors import TuiAgentError
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.cli_client import Ask, beside_json, json_rows, text_of

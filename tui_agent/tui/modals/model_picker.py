@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tui_agent.config.providers import PROVIDERS, profile_key
+from tui_agent.config.settings.providers import PROVIDERS, profile_key
 from tui_agent.tui.cli_client import JsonRow, number_of, text_of
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.picker import Item, Picker

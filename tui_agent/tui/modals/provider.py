@@ -10,8 +10,8 @@ from typing import ClassVar, Final
 
 from textual.strip import Strip
 
-from tui_agent.config.base_url import normalise_url
-from tui_agent.config.providers import EXAMPLE_MODEL, PROVIDERS, key_variable
+from tui_agent.config.settings.base_url import normalise_url
+from tui_agent.config.settings.providers import EXAMPLE_MODEL, PROVIDERS, key_variable
 from tui_agent.errors import ConfigError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.tui.actions import KeyHint, Scope

@@ -9,9 +9,9 @@ from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from textual.strip import Strip
 
-from tui_agent.config.project_effects import describe_effect
-from tui_agent.config.project_files import ProjectFile
-from tui_agent.config.trust import FileChange, Project
+from tui_agent.config.project.project_effects import describe_effect
+from tui_agent.config.project.project_files import ProjectFile
+from tui_agent.config.project.trust import FileChange, Project
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.actions import KeyHint, Scope
 from tui_agent.tui.modals.viewer import Viewer

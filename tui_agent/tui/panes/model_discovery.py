@@ -7,8 +7,8 @@ import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
 
-from tui_agent.config.providers import BUILT_IN_PROFILES, PROVIDERS, Provider, profile_key
-from tui_agent.config.settings import ModelProfile
+from tui_agent.config.settings.providers import BUILT_IN_PROFILES, PROVIDERS, Provider, profile_key
+from tui_agent.config.settings.settings import ModelProfile
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.tui.panes.start import WAYS_TO_START, Choice

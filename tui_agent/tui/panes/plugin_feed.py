@@ -21,7 +21,7 @@ from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
 
 if TYPE_CHECKING:
-    from tui_agent.plugin_host.pane_messages import PaneAnswer, PaneRequest
+    from tui_agent.plugin_host.panes.pane_messages import PaneAnswer, PaneRequest
     from tui_agent.plugin_host.places import PanePlace
 
 PanePlaces: TypeAlias = Mapping[str, "PanePlace"]
@@ -43,7 +43,7 @@ class PaneSource(Protocol):
 def start_client() -> PaneSource:
     """Return the client of a child process, which starts with the first request."""
     # Loaded here, because only an open pane needs it.
-    return cast(PaneSource, import_module("tui_agent.plugin_host.pane_client").PaneClient())
+    return cast(PaneSource, import_module("tui_agent.plugin_host.panes.pane_client").PaneClient())
 
 
 def find_panes(options: SessionOptions, folder: str, environ: Mapping[str, str]) -> PanePlaces:
@@ -188,7 +188,7 @@ class PaneFeed:
             if place is None or place.plugin != state.loaded.plugin or self._shown_log is None:
                 state.fault = f"The plugin {state.loaded.plugin} was removed."
                 return
-            messages = import_module("tui_agent.plugin_host.pane_messages")
+            messages = import_module("tui_agent.plugin_host.panes.pane_messages")
             request = messages.PaneRequest(
                 pane=name,
                 plugin=place.plugin,

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from textual.timer import Timer
 
-from tui_agent.config.generated_folders import GENERATED_FOLDERS, REPOSITORY_FOLDERS
-from tui_agent.config.git_query import list_own_files
+from tui_agent.config.project.generated_folders import GENERATED_FOLDERS, REPOSITORY_FOLDERS
+from tui_agent.config.project.git_query import list_own_files
 
 MAX_PATHS = 50_000
 FEW_MATCHES: Final = 30

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tui_agent.config.git_query import query_git
 from tui_agent.config.path_kind import is_test
+from tui_agent.config.project.git_query import query_git
 from tui_agent.tui.cli_client import Ask, json_rows, number_of, text_of
 from tui_agent.tui.prompt.files import FindSymbols, Symbol, can_be_symbol
 

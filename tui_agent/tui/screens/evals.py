@@ -24,7 +24,7 @@ from tui_agent.tui.widgets.rows import Column, cells, column_names, list_pen, ri
 from tui_agent.units import format_duration
 
 if TYPE_CHECKING:
-    from tui_agent.evals.board import Board, BoardCell
+    from tui_agent.evals.runs.board import Board, BoardCell
 
 FOLLOW_S = 1.0
 COLUMNS = Column("state".ljust(16), 17), Column("time", 9)
@@ -132,7 +132,7 @@ def open_board(context: AppContext, argument: str) -> None:
     If `argument` is empty, show the newest run of the workspace.
     """
     # Imported here, because the app loads the evaluation's types only when it shows a run.
-    board = import_module("tui_agent.evals.board")
+    board = import_module("tui_agent.evals.runs.board")
     path = context.app.options.cwd / argument if argument else board.newest_run(context.app.options.cwd)
     if path is None:
         context.app.say(NO_RUNS, "warning")

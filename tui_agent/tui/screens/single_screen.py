@@ -10,7 +10,7 @@ from textual import events
 from textual.screen import Screen
 from textual.widget import Widget
 
-from tui_agent.config import layers
+from tui_agent.config.settings import layers
 from tui_agent.errors import TuiAgentError
 from tui_agent.tui.layout import shape
 from tui_agent.tui.main_screen import Frame

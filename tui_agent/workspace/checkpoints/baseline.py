@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
-from tui_agent.config.repository import Repository, find_repository
+from tui_agent.config.project.repository import Repository, find_repository
 from tui_agent.ports.checkpoint import Baseline
 from tui_agent.units import format_bytes
 from tui_agent.workspace.checkpoints.borrowed_objects import borrow_objects

@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
-from tui_agent.config.repository import find_repository, read_small_text
+from tui_agent.config.project.repository import find_repository, read_small_text
 from tui_agent.errors import CheckpointError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.ports.checkpoint import FileDifference, WorkspaceChanges

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from tui_agent.config.repository import find_repository
+from tui_agent.config.project.repository import find_repository
 from tui_agent.errors import CheckpointError
 from tui_agent.workspace.checkpoints.alternates import find_missing_folders
 from tui_agent.workspace.checkpoints.borrowed_objects import borrow_objects

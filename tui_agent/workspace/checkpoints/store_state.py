@@ -13,8 +13,8 @@ from uuid import uuid4
 import anyio
 from anyio.to_thread import run_sync
 
-from tui_agent.config.generated_folders import GeneratedFolders
-from tui_agent.config.git_query import query_git
+from tui_agent.config.project.generated_folders import GeneratedFolders
+from tui_agent.config.project.git_query import query_git
 from tui_agent.errors import CheckpointError
 from tui_agent.workspace.checkpoints.cancellation import iterate_cancellable
 from tui_agent.workspace.checkpoints.checkpoint_limits import Limits

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from tui_agent.config.generated_folders import CACHE_FOLDERS, INSTALLED_FOLDERS, REPOSITORY_FOLDERS
+from tui_agent.config.project.generated_folders import CACHE_FOLDERS, INSTALLED_FOLDERS, REPOSITORY_FOLDERS
 from tui_agent.config.small_files import read_regular
 from tui_agent.errors import EnvironmentFault
 from tui_agent.folds.text.gitignore import IgnoreRules

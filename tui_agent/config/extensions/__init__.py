@@ -1,0 +1,1 @@
+"""Commands, agents, hooks, notes and MCP servers that users and projects define in files."""

@@ -1,0 +1,226 @@
+"""Hooks in Claude Code's settings files: how they are found, and the JSON that their commands read and print.
+
+Invariant: an entry that cannot be used is reported and left out. It never keeps a session from opening. A project's
+settings need trust.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from tui_agent.config.paths import Paths
+from tui_agent.config.project.neighbour_layouts import CLAUDE_TOOLS, PROJECT_SETTINGS, USER_SETTINGS
+from tui_agent.config.project.project_files import ProjectFiles
+from tui_agent.config.settings.settings import HookSettings
+from tui_agent.config.small_files import read_small
+from tui_agent.errors import ConfigError
+from tui_agent.ports.hook import MATCHER_EVENTS, HookAnswer
+from tui_agent.protocol.base import JsonMap
+from tui_agent.protocol.events.hook import HookEvent, HookSource
+
+EVENTS: Final[Mapping[str, HookEvent]] = {
+    "PreToolUse": "before_tool",
+    "PostToolUse": "after_tool",
+    "UserPromptSubmit": "before_prompt",
+    "Stop": "after_turn",
+    "PreCompact": "before_compaction",
+    "SessionStart": "session_start",
+    "SessionEnd": "session_end",
+}
+"""Maps Claude Code's events to ours. Other events of Claude Code do not occur here."""
+BLOCK_EXIT_CODE: Final = 2
+_EVENT_NAMES: Final = {ours: theirs for theirs, ours in EVENTS.items()}
+_TOOL_NAMES: Final = {ours: theirs for theirs, ours in reversed(tuple(CLAUDE_TOOLS.items()))} | {
+    "run_tests": "Bash",
+    "spawn_subtask": "Task",
+    "delegate_readonly": "Task",
+    "browse_url": "WebFetch",
+}
+_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "read_file": {"path": "file_path"},
+    "write_file": {"path": "file_path"},
+    "edit_file": {"path": "file_path", "old_text": "old_string", "new_text": "new_string"},
+    "delegate_readonly": {"task": "prompt"},
+}
+"""Maps a tool to the names of its arguments, if they differ: from our name to Claude Code's name."""
+_VALUES: Final = {"new": "startup", "user": "manual", "limit": "auto", "overflow": "auto"}
+"""Maps our values to Claude Code's values. They are the `source` of a session start and the `trigger` of a compaction.
+"""
+_MODES: Final = {"plan": "plan", "accept-edits": "acceptEdits", "bypass": "bypassPermissions"}
+_DECISIONS: Final = {"allow": "allow", "approve": "allow", "deny": "deny", "block": "deny", "ask": "ask"}
+_CONTEXT_EVENTS: Final = ("UserPromptSubmit", "SessionStart")
+"""Events that add the printed text of a command to the model's context."""
+
+
+@dataclass(frozen=True)
+class ClaudeHooks:
+    """The usable hooks in order of execution, each with its source, and a sentence for each unusable entry."""
+
+    hooks: tuple[tuple[HookSettings, HookSource], ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def load_claude_hooks(paths: Paths, project: ProjectFiles | None) -> ClaudeHooks:
+    """Read the hooks in the user's settings of Claude Code, then the hooks in a trusted project's settings."""
+    hooks: list[tuple[HookSettings, HookSource]] = []
+    faults: list[str] = []
+    for path, text, source in _read_settings(paths, project, faults):
+        try:
+            entries = list(_list_entries(from_json(text)))
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            faults.append(f"{path}: its hooks are left out, because they are not in Claude Code's format.")
+            continue
+        for name, matcher, command in entries:
+            try:
+                hooks.append((_parse_hook(name, matcher, command), source))
+            except (ValueError, TypeError, AttributeError) as error:
+                reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+                faults.append(f"{path}: a hook for {name} is left out: {reason}.")
+    return ClaudeHooks(tuple(hooks), tuple(faults))
+
+
+def _read_settings(
+    paths: Paths, project: ProjectFiles | None, faults: list[str]
+) -> Iterator[tuple[Path, str, HookSource]]:
+    """Yield path, text and source of each settings file. If a file cannot be read, add a sentence to `faults`.
+
+    Each file is read once, even if the project is the home folder.
+    """
+    user = paths.home / USER_SETTINGS
+    sources: list[tuple[Path, HookSource, Callable[[], str | None]]] = [
+        (user, "user", partial(read_small, user))
+    ]
+    if project is not None:
+        sources += [
+            (project.folder / name, "project", partial(project.read_text, name))
+            for name in PROJECT_SETTINGS
+            if project.folder / name != user
+        ]
+    for path, source, read in sources:
+        try:
+            text = read()
+        except ConfigError as error:
+            faults.append(f"{error.message} Its hooks are left out.")
+            continue
+        if text is not None:
+            yield path, text, source
+
+
+def _list_entries(settings: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield (event, matcher, command) for each command of an event that occurs here."""
+    for name, groups in settings.get("hooks", {}).items():
+        if name in EVENTS:
+            for group in groups:
+                for command in group.get("hooks", ()):
+                    yield name, group.get("matcher") or "", command
+
+
+def _parse_hook(name: str, matcher: str, command: Mapping[str, Any]) -> HookSettings:
+    """Return a hook. Raises `ValueError` if the hook is not a command, or if a value is invalid."""
+    if command.get("type", "command") != "command":
+        raise ValueError(f"its type is {command['type']!r}, and only commands can run")
+    event = EVENTS[name]
+    fields = {"event": event, "command": command.get("command", "")}
+    if event in MATCHER_EVENTS:
+        fields["matcher"] = matcher
+    if "timeout" in command:
+        fields["timeout"] = command["timeout"]
+    return HookSettings.model_validate(fields)
+
+
+def matcher_subject(subject: str) -> str:
+    """Return Claude Code's name for a tool, for a session start's source, or for a compaction's trigger."""
+    if subject.startswith("mcp_"):
+        return "__".join(subject.split("_", 2))
+    return _TOOL_NAMES.get(subject) or _VALUES.get(subject, subject)
+
+
+def describe_event(facts: JsonMap) -> JsonMap:
+    """Return the JSON object that a command of Claude Code reads, built from the facts about one of our events."""
+    event = _EVENT_NAMES[facts["hook_event"]]  # type: ignore[index]
+    described: JsonMap = {
+        "session_id": facts["session_id"],
+        "transcript_path": facts["transcript_path"],
+        "cwd": facts["cwd"],
+        "hook_event_name": event,
+        "permission_mode": _MODES.get(str(facts["policy"]), "default"),
+    }
+    tool = facts.get("tool_name")
+    if isinstance(tool, str):
+        described["tool_name"] = matcher_subject(tool)
+        described["tool_use_id"] = facts["call_id"]
+        described["tool_input"] = _rename_arguments(tool, facts["tool_input"], str(facts["cwd"]))
+    for name in ("tool_response", "prompt", "reason"):
+        if name in facts:
+            described[name] = facts[name]
+    for name in ("source", "trigger"):
+        if name in facts:
+            described[name] = matcher_subject(str(facts[name]))
+    if "focus" in facts:
+        described["custom_instructions"] = facts["focus"]
+    if event == "Stop":
+        described["stop_hook_active"] = False
+    return described
+
+
+def _rename_arguments(tool: str, arguments: Any, folder: str) -> JsonMap:
+    """Return a call's arguments as Claude Code names them, with complete paths."""
+    names = _ARGUMENTS.get(tool, {})
+    renamed: JsonMap = {names.get(name, name): value for name, value in arguments.items()}
+    path = renamed.get("file_path")
+    if isinstance(path, str):
+        renamed["file_path"] = str(Path(folder, path))
+    return renamed
+
+
+def read_answer(facts: JsonMap, exit_code: int, printed: bytes, error_text: str) -> HookAnswer | str:
+    """Return the answer of a command with exit status 0 or 2, or an error text if its output is invalid."""
+    event = _EVENT_NAMES[facts["hook_event"]]  # type: ignore[index]
+    if exit_code == BLOCK_EXIT_CODE:
+        return _fit_event(event, "deny", error_text, "", None)
+    text = printed.decode("utf-8", "replace").strip()
+    if not text.startswith("{"):
+        return HookAnswer(additional_context=text if event in _CONTEXT_EVENTS else "")
+    try:
+        return _read_output(event, from_json(text, allow_inf_nan=False), facts)
+    except ValueError:
+        return "it is not JSON"
+    except (TypeError, AttributeError, KeyError):
+        return "a field has an invalid value"
+
+
+def _read_output(event: str, output: Any, facts: JsonMap) -> HookAnswer:
+    """Return the answer in a JSON object. Raises `KeyError` for an unknown decision."""
+    details = output.get("hookSpecificOutput") or {}
+    named = details.get("permissionDecision", output.get("decision"))
+    decision = "" if named is None else _DECISIONS[named]
+    reason = details.get("permissionDecisionReason") or output.get("reason") or ""
+    if output.get("continue") is False:
+        decision, reason = "deny", output.get("stopReason") or reason
+    arguments = details.get("updatedInput")
+    if arguments is not None:
+        tool = str(facts["tool_name"])
+        ours = {theirs: name for name, theirs in _ARGUMENTS.get(tool, {}).items()}
+        arguments = {ours.get(name, name): value for name, value in arguments.items()}
+        given: Any = facts["tool_input"]
+        if arguments.get("path") == str(Path(str(facts["cwd"]), given.get("path", ""))):
+            arguments["path"] = given["path"]
+    return _fit_event(event, decision, str(reason), str(details.get("additionalContext") or ""), arguments)
+
+
+def _fit_event(
+    event: str, decision: Any, reason: str, context: str, arguments: dict[str, Any] | None
+) -> HookAnswer:
+    """Return the answer for an event.
+
+    If a hook wants the agent to continue after a turn, its reason is added to the next turn.
+    """
+    if event in ("Stop", "SessionStart", "SessionEnd"):
+        lines = [context, reason if decision == "deny" else ""]
+        return HookAnswer(additional_context="\n".join(line for line in lines if line))
+    return HookAnswer(decision, reason, arguments, context)

@@ -1,0 +1,169 @@
+"""Slash commands from Markdown files: `commands/NAME.md` of the user or a trusted project, or files of other programs.
+
+Invariant: reading a file runs nothing. The agent runs the file's `!`-commands. The policy judges them like any other
+call.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+from tui_agent.config.front_matter import split_front_matter
+from tui_agent.config.paths import PROJECT_FOLDER
+from tui_agent.config.project.neighbour_layouts import PROJECT_LAYOUTS
+from tui_agent.config.project.project_files import ProjectFiles
+from tui_agent.config.shell_quoting import PLACE, fill_template, words_for
+from tui_agent.config.small_files import read_small
+from tui_agent.errors import ConfigError
+from tui_agent.fast_dataclass import dataclass
+from tui_agent.folds.session.view import SessionStateView
+from tui_agent.ports.command import CommandAnswer
+from tui_agent.protocol.events.command import OfferedCommand
+from tui_agent.units import format_number
+
+FOLDER = "commands"
+MAX_CHARS = 100_000
+MAX_HELP_CHARS = 200
+MAX_COMMANDS = 200
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}(:[a-z0-9][a-z0-9_-]{0,40})?", re.IGNORECASE)
+_SHELL = re.compile(r"!`([^`\n]+)`")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFile:
+    """A slash command that a Markdown file describes: its text is the message to the agent.
+
+    In the text, `$ARGUMENTS` and `$1` to `$9` are replaced by what the user typed after the command. `@path` mentions a
+    file. A command in `` !`…` `` is run first.
+    """
+
+    offer: OfferedCommand
+    text: str
+
+    async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
+        """Return the text with the arguments filled in, and the shell commands to run first."""
+        words = _split(arguments)
+        # Only commands of the file itself are run, with quoted arguments: an argument cannot add a command.
+        pieces = _SHELL.split(self.text)
+        commands = tuple(fill_template(command, words) for command in pieces[1::2])
+        pieces[::2] = [_fill(piece, arguments, words) for piece in pieces[::2]]
+        pieces[1::2] = [f"`{command}` (its output follows)" for command in commands]
+        text = "".join(pieces)
+        if arguments and not PLACE.search(self.text):
+            text = f"{text}\n\n{arguments}"
+        return CommandAnswer(text, shell=commands)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFiles:
+    """The commands of the user or of the project, and why other files cannot be used.
+
+    `faults` are pairs of a command's name and a sentence.
+    """
+
+    owner: str
+    commands: tuple[CommandFile, ...] = ()
+    faults: tuple[tuple[str, str], ...] = ()
+
+
+def load_command_files(
+    user: Path, project: ProjectFiles | None, neighbours: Sequence[Path] = ()
+) -> tuple[CommandFiles, ...]:
+    """Read the commands of the user's folder, other programs' folders (`neighbours`) and a trusted project."""
+    folders = chain.from_iterable(map(_read_folder, (user, *neighbours)))
+    return (_parse("user", folders), _parse("project", _read_project(project)))
+
+
+def _parse(owner: str, files: Iterator[tuple[str, str, str | ConfigError]]) -> CommandFiles:
+    commands: dict[str, CommandFile] = {}
+    faults = []
+    for name, source, text in files:
+        fault = ""
+        if isinstance(text, ConfigError):
+            fault = text.message
+        elif not _NAME.fullmatch(name):
+            fault = f"{source} is not used: a command's name may contain only letters, digits, - and _."
+        elif len(text) > MAX_CHARS:
+            fault = f"{source} is not used: it has more than {format_number(MAX_CHARS)} characters."
+        elif len(commands) == MAX_COMMANDS:
+            fault = f"{source} is left out: there are more than {MAX_COMMANDS} commands."
+        if fault:
+            faults.append((name, fault))
+            continue
+        assert isinstance(text, str)
+        if name in commands:
+            continue  # A folder that is read first wins.
+        fields, body, _ = split_front_matter(text)
+        first = next(iter(body.split("\n")), "").lstrip("# ")
+        offer = OfferedCommand(
+            name=name,
+            help=_strip_unprintable(fields.get("description") or first)[:MAX_HELP_CHARS],
+            arguments=_strip_unprintable(fields.get("argument-hint", ""))[:60],
+            source=source,
+        )
+        commands[name] = CommandFile(offer, body)
+    return CommandFiles(owner, tuple(commands.values()), tuple(faults))
+
+
+def _strip_unprintable(text: str) -> str:
+    return "".join(filter(str.isprintable, " ".join(text.split())))
+
+
+def _read_folder(folder: Path) -> Iterator[tuple[str, str, str | ConfigError]]:
+    try:
+        paths = sorted((*folder.glob("*.md"), *folder.glob("*/*.md")))
+    except OSError as error:
+        yield "", str(folder), ConfigError(f"{folder} cannot be read: {error.strerror}.")
+        return
+    for path in paths:
+        name = _command_name(str(path.relative_to(folder)))
+        try:
+            text = read_small(path)
+        except ConfigError as error:
+            yield name, str(path), error
+            continue
+        if text is not None:
+            yield name, str(path), text
+
+
+def _read_project(project: ProjectFiles | None) -> Iterator[tuple[str, str, str | ConfigError]]:
+    if project is None:
+        return
+    for folder in (f"{PROJECT_FOLDER}/{FOLDER}", *PROJECT_LAYOUTS["commands"]):
+        yield from _read_project_folder(project, f"{folder}/")
+
+
+def _read_project_folder(project: ProjectFiles, below: str) -> Iterator[tuple[str, str, str | ConfigError]]:
+    for file in (*project.files, *project.left_out):
+        name = file.name.removeprefix(below)
+        if name == file.name or not name.endswith(".md"):
+            continue
+        try:
+            if file.fault:
+                raise ConfigError(f"{project.folder / file.name} is not used: it {file.fault}.")
+            text = project.read_text(file.name)
+        except ConfigError as error:
+            yield _command_name(name), file.name, error
+            continue
+        if text is not None:
+            yield _command_name(name), file.name, text
+
+
+def _command_name(path: str) -> str:
+    return path.removesuffix(".md").replace("/", ":")
+
+
+def _fill(text: str, arguments: str, words: Sequence[str]) -> str:
+    def value(place: re.Match[str]) -> str:
+        return arguments if place[1] == "ARGUMENTS" else "".join(words_for(place, words))
+
+    return PLACE.sub(value, text)
+
+
+def _split(arguments: str) -> list[str]:
+    try:
+        return shlex.split(arguments)
+    except ValueError:  # an unclosed quote
+        return arguments.split()

@@ -1,0 +1,1 @@
+"""The project's folder: its git repository, its own files, and trust in them."""

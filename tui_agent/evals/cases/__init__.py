@@ -1,0 +1,1 @@
+"""Cases and suites of an evaluation: their files, images and expectations."""

@@ -1,0 +1,267 @@
+"""Cases and suites of evaluations: their format, and functions that read them from TOML or JSON.
+
+Invariant: the error for a broken case names its file, the field and the reason.
+"""
+
+import json
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tui_agent.config.settings.validation_errors import Place, describe_errors
+from tui_agent.config.small_files import read_small
+from tui_agent.errors import ConfigError
+from tui_agent.models.script_format import ScriptedAnswer
+from tui_agent.protocol.settings import Budgets, PolicyName
+
+FORMAT_HINT = "The format is described in docs/evaluations.md."
+CASE_FILES = ("case.toml", "case.json")
+SUITE_FILES = ("suite.toml", "suite.json")
+
+
+def _check_relative(path: str) -> str:
+    pure = PurePosixPath(path)
+    if not pure.name:
+        raise ValueError("the path names no file")
+    if pure.is_absolute() or ".." in pure.parts or "\0" in path:
+        raise ValueError("the path is outside the workspace")
+    return path
+
+
+def _check_not_blank(text: str) -> str:
+    if text.isspace():
+        raise ValueError("the text is blank")
+    return text
+
+
+RelativePath: TypeAlias = Annotated[str, AfterValidator(_check_relative)]
+"""A path inside the workspace."""
+Name: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class VerifierSpec(_Entry):
+    """A verifier: a shell command, the name of a verifier that a plugin registered, or the file of an environment.
+
+    After the agent has ended, the command runs in a copy of the workspace with these variables: `EVAL_LOG` (the
+    session's events), `EVAL_FIXTURE` (the files at the start) and `EVAL_REWARD` (the path of a file to which the
+    command can write the reward). Without that file, exit status 0 gives the reward 1, and any other status gives the
+    reward 0. The path of an environment is relative to the case's file. The reward of an environment is the share of
+    its tests that pass.
+    """
+
+    command: str = ""
+    plugin: str = ""
+    environment: str = ""
+    timeout_seconds: float = Field(120.0, gt=0)
+
+    @model_validator(mode="after")
+    def _check_one(self) -> "VerifierSpec":
+        if sum(map(bool, (self.command, self.plugin, self.environment))) != 1:
+            raise ValueError("give one of command, plugin and environment")
+        return self
+
+
+class Expectations(_Entry):
+    """Assertions about the content of files and about succeeded tools, checked after the agent has ended.
+
+    `files` maps a path in the workspace to the file in the case's folder that must have the same content, or to an
+    empty text if the path must not exist. At least one call of each tool in `tools` must have succeeded.
+    """
+
+    files: dict[RelativePath, str] = Field(default_factory=dict)
+    tools: tuple[str, ...] = ()
+
+
+class CaseEnvironment(_Entry):
+    """A case's own image, given as a Dockerfile.
+
+    Commands and tests run in the image if the environment is `docker`, `e2b` or `modal`.
+    """
+
+    dockerfile: RelativePath
+
+
+class Case(_Entry):
+    """One task: the agent gets `prompt` in a new copy of the fixture; then the tests and the verifier run.
+
+    The fixture is the folder `fixture` (a path relative to the case's file) with `files` added. `test_files` are added
+    only after the agent has ended. `oracle` has the answers of a model that solves the case. Instead of `oracle`,
+    `oracle_plugin` can name a plugin's function that solves the case, or `recording` can name the folder of a frozen
+    session. The recorded answers are then replayed. Each of `follow_ups` is sent when the turn before it has ended; an
+    empty text lets the agent continue without a message.
+    """
+
+    id: Name = ""
+    prompt: Annotated[str, AfterValidator(_check_not_blank)] = Field(min_length=1)
+    fixture: str = ""
+    files: dict[RelativePath, str] = Field(default_factory=dict)
+    test_files: dict[RelativePath, str] = Field(default_factory=dict)
+    test_command: str = ""
+    test_paths: tuple[str, ...] = ()
+    """Values of `{path}` in `test_command`, which runs once for each value."""
+    test_timeout_seconds: float = Field(120.0, gt=0)
+    environment: CaseEnvironment | None = None
+    verifier: VerifierSpec | None = None
+    allowed_tools: tuple[str, ...] | None = None
+    policy: PolicyName = "accept-edits"
+    budgets: Budgets = Budgets()
+    category: str = "general"
+    split: str = "dev"
+    source: str = ""
+    oracle: tuple[ScriptedAnswer, ...] = ()
+    oracle_plugin: str = ""
+    recording: str = ""
+    follow_ups: tuple[str, ...] = ()
+    expected: Expectations | None = None
+    folder: Path = Field(Path(), exclude=True)
+    """Folder of the case's file. It is set when the file is read."""
+    harbor: "HarborTask | None" = None
+    """Instructions for building the container of a Harbor or Terminal-Bench task. None for other cases."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _map_iteration_budget(cls, given: Any) -> Any:
+        """Accept `step_budget` as another name for the limit of iterations."""
+        if isinstance(given, dict) and "step_budget" in given:
+            budgets = given.get("budgets", {})
+            if isinstance(budgets, dict):
+                budgets = {"max_iterations": given["step_budget"], **budgets}
+            return {**{name: given[name] for name in given if name != "step_budget"}, "budgets": budgets}
+        return given
+
+    @model_validator(mode="after")
+    def _check_result(self) -> "Case":
+        if not (self.test_command or self.verifier or self.harbor or self.expected):
+            raise ValueError("give a test_command, a verifier or expected")
+        for field, files in (("files", self.files), ("test_files", self.test_files)):
+            folders = {str(parent) for name in files for parent in PurePosixPath(name).parents}
+            if (
+                both := next((name for name in files if str(PurePosixPath(name)) in folders), None)
+            ) is not None:
+                raise ValueError(f"{field} has {both!r} as a file and as a folder")
+        if bool(self.test_paths) != ("{path}" in self.test_command):
+            raise ValueError("test_paths need a test_command that contains {path}")
+        return self
+
+    def with_time_limit(self, seconds: float) -> "Case":
+        """Return the case with this time limit, in seconds, for its tests and its verifier."""
+        verifier = self.verifier
+        if verifier is not None:
+            verifier = verifier.model_copy(update={"timeout_seconds": seconds})
+        return self.model_copy(update={"test_timeout_seconds": seconds, "verifier": verifier})
+
+    @property
+    def has_oracle(self) -> bool:
+        """True if the case has answers, a plugin's function or a recording that solves it."""
+        return bool(self.oracle or self.oracle_plugin or self.recording)
+
+    @property
+    def test_commands(self) -> tuple[str, ...]:
+        """The test command with each test path filled in; the plain command if there are no paths."""
+        if not self.test_paths:
+            return (self.test_command,) if self.test_command else ()
+        return tuple(self.test_command.replace("{path}", shlex.quote(path)) for path in self.test_paths)
+
+    @property
+    def dockerfile(self) -> Path | None:
+        """The Dockerfile of the case's image; None if the case has no image of its own."""
+        return self.folder / self.environment.dockerfile if self.environment is not None else None
+
+    @property
+    def fixture_folder(self) -> Path | None:
+        """The folder that is copied for each run; None if the case has only `files`."""
+        return self.folder / self.fixture if self.fixture else None
+
+
+class HarborTask(_Entry):
+    """The container of a Harbor task folder: working directory, copied files and tests."""
+
+    work_dir: str = "/app"
+    copies: tuple[tuple[str, str], ...] = ()
+    """Pairs of (path in `environment/`, path of its copy). The second path is relative to the working directory."""
+    tests: str = "tests"
+    skipped: tuple[str, ...] = ()
+    """Lines of the Dockerfile that have no effect in the local environment."""
+
+
+class Suite(_Entry):
+    """A named list of cases. `extends` is the name or the relative path of another suite, whose cases come first."""
+
+    name: Name = ""
+    description: str = ""
+    extends: str = ""
+    split: Literal["", "dev", "heldout", "train"] = ""
+    cases: tuple[Case, ...] = ()
+
+
+def parse_case(tree: object, path: Path, place: Place = ()) -> Case:
+    """Return the case in `tree`, the plain data of a file.
+
+    Raises `ConfigError` naming the file, the field and the reason.
+    """
+    try:
+        case = Case.model_validate(tree)
+    except ValidationError as error:
+        problems = describe_errors(error, tree, Case, place=place)
+        raise ConfigError(f"{path}: {problems}", hint=FORMAT_HINT) from error
+    case = case.model_copy(update={"folder": path.parent, "id": case.id or _name_of(path)})
+    for field, problem in _missing_files(case):
+        name = ".".join(str(part) for part in (*place, field))
+        raise ConfigError(f"{path}, at {name}: {problem}", hint=FORMAT_HINT)
+    return case
+
+
+def _missing_files(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield each field that names a file or folder that does not exist, and the problem."""
+    folders = {"fixture": case.fixture, "recording": case.recording}
+    files = {"environment.dockerfile": case.environment.dockerfile if case.environment is not None else ""}
+    if case.verifier is not None and not (case.folder / case.verifier.environment).is_dir():
+        files["verifier.environment"] = case.verifier.environment
+    for name, file in case.expected.files.items() if case.expected is not None else ():
+        files[f"expected.files.{name}"] = file
+    for field, name in folders.items():
+        if name and not (case.folder / name).is_dir():
+            yield field, f"the folder {case.folder / name} was not found."
+    for field, name in files.items():
+        if name and not (case.folder / name).is_file():
+            yield field, f"the file {case.folder / name} was not found."
+
+
+def parse_suite(tree: object, path: Path) -> Suite:
+    """Return a suite whose cases are in its own file. Raises `ConfigError` if the data is not valid."""
+    tree = {"cases": tree} if isinstance(tree, list) else tree
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{path} is neither a suite nor a list of cases.", hint=FORMAT_HINT)
+    items = tree.get("cases", [])
+    if not isinstance(items, list):
+        raise ConfigError(f"{path}, at cases: it is not a list.", hint=FORMAT_HINT)
+    cases = tuple(parse_case(item, path, ("cases", index)) for index, item in enumerate(items))
+    try:
+        suite = Suite.model_validate({**tree, "cases": []})
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {describe_errors(error, tree, Suite)}", hint=FORMAT_HINT) from error
+    return suite.model_copy(update={"cases": cases, "name": suite.name or _name_of(path)})
+
+
+def read_tree(path: Path) -> Any:
+    """Return the content of a TOML or JSON file. Raises `ConfigError` if the file cannot be read."""
+    text = read_small(path)
+    if text is None:
+        raise ConfigError(f"{path} was not found.", hint="List the suites with: tui-agent eval list")
+    try:
+        return json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        kind = "JSON" if path.suffix == ".json" else "TOML"
+        raise ConfigError(f"{path} is not valid {kind}: {error}.", hint=FORMAT_HINT) from error
+
+
+def _name_of(path: Path) -> str:
+    return path.parent.name if path.name in CASE_FILES + SUITE_FILES else path.stem

@@ -1,0 +1,1 @@
+"""Tests and verifiers, run on copies of a cell's workspace."""

@@ -1,0 +1,273 @@
+"""Tests and verifiers of a case, run on a copy of the workspace after the agent has ended.
+
+Invariant: a command that reaches its time limit is stopped with all its processes, and the result says so.
+"""
+
+import json
+import math
+import os
+import re
+import shlex
+import signal
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from tui_agent.config.small_files import read_regular
+from tui_agent.evals.cases.case import Case
+from tui_agent.evals.environments.container import container_command
+from tui_agent.fast_dataclass import dataclass
+from tui_agent.ports.environment import Environment, ExecResult, ExecSpec
+from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
+from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
+from tui_agent.units import format_bytes, format_time_limit
+
+MAX_OUTPUT_BYTES = 200_000
+MAX_FAULT_CHARS = 300
+MAX_REWARD_BYTES = 65_536
+MAX_REWARD_CHARS = 40
+HARBOR_COMMAND = "bash /tests/test.sh"
+STOPPED = "was stopped after"
+"""Beginning of the fault of a command that reached its time limit."""
+HANG_STATUS = 124
+"""Exit status that is recorded if a test command hangs after the agent's work, but did not hang before.
+
+The program `timeout` uses the same status.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckInput:
+    """Input of a verifier's command: the workspace after the agent's work, the fixture, and the session's log."""
+
+    workspace: Path
+    fixture: Path
+    log: Path
+
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""Matches a decimal number. Python's `float` also accepts other spellings, such as `1_0`."""
+_PASSED = re.compile(r"(?<!\d)(\d{1,9}) passed|\bRan (\d{1,9}) test")
+_FAILED = re.compile(r"(?<!\d)(\d{1,9}) failed|(?:failures|errors)=(\d{1,9})")
+
+
+def count_tests(output: str) -> tuple[int, int]:
+    """Return the numbers of passed and failed tests from the output of pytest or unittest; -1 for both if unknown."""
+    matches = list(_PASSED.finditer(output))
+    failed = sum(int(match[1] or match[2]) for match in _FAILED.finditer(output))
+    if not matches:
+        return (-1, -1) if not failed else (0, failed)
+    last = matches[-1]
+    return (int(last[1]) if last[1] else int(last[2]) - failed), failed
+
+
+_NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: (?:line )?\d+: ([^\s:]+): .+")
+"""Matches the shell's message that a program of the command could not be started."""
+_OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
+"""Signals that end a program from outside, for example if memory ran out.
+
+If such a signal ended a program, its exit status says nothing about the workspace. A crash of the program itself, such
+as SIGSEGV, is a failure.
+"""
+
+
+async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -> tuple[TestFinished, ...]:
+    """Run the case's test command in the environment's folder, once for each test path of the case.
+
+    `ended` are the commands that ended by themselves before the agent acted. If one of these
+    reaches its time limit now, it has failed. If another command reaches its time limit, it gives no result.
+    """
+    return tuple([await _run_test(command, case, env, ended) for command in case.test_commands])
+
+
+async def _run_test(command: str, case: Case, env: Environment, ended: Collection[str]) -> TestFinished:
+    result = await _run(env, command, case.test_timeout_seconds, {}, unsandboxed=False)
+    output = _text(result)
+    fault = _describe_failure(result, case.test_timeout_seconds) or _describe_lost_verdict(result, env)
+    failures = () if result.exit_code == 0 else (fault or output[-2_000:],)
+    status = HANG_STATUS if _hangs_now(result, command, ended) else None if fault else result.exit_code
+    passed, failed = count_tests(output)
+    return TestFinished(
+        framework="",
+        command=command,
+        passed=passed,
+        failed=failed,
+        skipped=-1,
+        exit_code=status,
+        failures=failures,
+    )
+
+
+def _hangs_now(result: ExecResult, command: str, ended: Collection[str]) -> bool:
+    return result.outcome == "timeout" and command in ended
+
+
+def describe_hang(test: TestFinished) -> str:
+    """Return a sentence without a full stop if the test command reached its time limit; otherwise an empty text."""
+    fault = test.failures[0].partition("\n")[0] if test.failures else ""
+    return f"the test command {fault}" if test.exit_code == HANG_STATUS and fault.startswith(STOPPED) else ""
+
+
+async def run_harbor_tests(
+    case: Case, env: Environment, logs: Path, ended: Collection[str] = ()
+) -> tuple[TestFinished, VerifierFinished]:
+    """Run `bash /tests/test.sh` of a task folder in the task's working directory, and read the reward file in `logs`.
+
+    For `ended`, see `run_tests`.
+    """
+    assert case.harbor is not None
+    rewards = logs / "verifier"
+    rewards.mkdir(parents=True, exist_ok=True)
+    tests = case.folder / case.harbor.tests
+    script = f"cd {shlex.quote(case.harbor.work_dir)} && {HARBOR_COMMAND}"
+    if env.name == LOCAL_ENVIRONMENT:
+        script = container_command(Path(env.root), tests, logs, case.harbor.work_dir)
+    result = await _run(env, script, case.test_timeout_seconds, {"VERIFIER_LOGS_DIR": "/logs/verifier"})
+    fault = _describe_failure(result, case.test_timeout_seconds)
+    reward, reason = (0.0, fault) if fault else read_reward(rewards)
+    hangs_now = _hangs_now(result, HARBOR_COMMAND, ended)
+    test = TestFinished(
+        framework="",
+        command=HARBOR_COMMAND,
+        passed=-1,
+        failed=-1,
+        skipped=-1,
+        exit_code=HANG_STATUS if hangs_now else result.exit_code,
+        failures=() if reward >= 1 else (f"{fault}\n{_text(result)[-2_000:]}".lstrip(),),
+    )
+    return test, VerifierFinished(
+        verifier="/tests/test.sh", reward=reward, output=_text(result), fault="" if hangs_now else reason
+    )
+
+
+async def run_verifier(case: Case, checked: CheckInput, env: Environment) -> VerifierFinished:
+    """Run the command of the case's verifier on a copy of the workspace."""
+    spec = case.verifier
+    assert spec is not None
+    reward_file = checked.workspace.parent / "reward.txt"
+    reward_file.unlink(missing_ok=True)
+    variables = {
+        "EVAL_LOG": str(checked.log),
+        "EVAL_FIXTURE": str(checked.fixture),
+        "EVAL_REWARD": str(reward_file),
+        "EVAL_CASE": str(case.folder),
+    }
+    result = await _run(env, spec.command, spec.timeout_seconds, variables)
+    fault = _describe_failure(result, spec.timeout_seconds)
+    reward = float(result.exit_code == 0)
+    if not fault:
+        reward, fault = _parse_reward(reward_file) or (reward, _describe_lost_verdict(result, env))
+    return VerifierFinished(
+        verifier=spec.command,
+        reward=reward,
+        output=_text(result),
+        fault=f"the verifier {fault}" if fault else "",
+    )
+
+
+def read_reward(folder: Path) -> tuple[float, str]:
+    """Return the reward and an empty text; if the reward cannot be used, return 0 and the reason.
+
+    The reward is the number `reward` in `reward.json`. If that file has only other numbers, the reward is the lowest of
+    them. If there is no `reward.json`, the reward is the number in `reward.txt`.
+    """
+    text, fault = _read_reward_file(folder / "reward.json")
+    if text is None:
+        return _parse_reward(folder / "reward.txt") or (0.0, "wrote no reward file")
+    if fault:
+        return 0.0, fault
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return 0.0, "wrote a reward.json that is not valid JSON"
+    numbers = list(values.values()) if isinstance(values, dict) else [values]
+    if not numbers or any(isinstance(value, bool) or check_reward(value) for value in numbers):
+        return 0.0, "wrote a reward.json without finite numbers"
+    return float(values["reward"] if isinstance(values, dict) and "reward" in values else min(numbers)), ""
+
+
+def _parse_reward(file: Path) -> tuple[float, str] | None:
+    """Return the reward and an empty text, or 0 and the reason why it cannot be used; None if the file does not exist."""
+    text, fault = _read_reward_file(file)
+    if text is None:
+        return None
+    if fault:
+        return 0.0, fault
+    if _NUMBER.fullmatch(text.strip()) is None:
+        return 0.0, f"wrote {text.strip()[:MAX_REWARD_CHARS]!r} as its reward, which is not a decimal number"
+    reward = float(text)
+    return (0.0, check_reward(reward)) if check_reward(reward) else (reward, "")
+
+
+def _read_reward_file(file: Path) -> tuple[str | None, str]:
+    """Return (text, reason). The text is None if the file does not exist.
+
+    If the file cannot be used, the text is empty and `reason` says why. Otherwise the reason is empty.
+    """
+    try:
+        data = read_regular(file, MAX_REWARD_BYTES + 1, os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None, ""
+    except OSError as error:
+        return "", f"wrote a {file.name} that cannot be read: {error.strerror}"
+    if data is None:
+        return "", f"wrote a {file.name} that is not a regular file"
+    if len(data) > MAX_REWARD_BYTES:
+        return "", f"wrote a {file.name} of more than {format_bytes(MAX_REWARD_BYTES)}"
+    return data.decode("utf-8-sig", "replace"), ""
+
+
+def check_reward(reward: object) -> str:
+    """Return why a reward is not valid; empty if it is valid."""
+    if not isinstance(reward, int | float):
+        return f"gave a reward of the type {type(reward).__name__}, which is not a number"
+    try:
+        is_finite = math.isfinite(reward)
+    except OverflowError:
+        return "gave a reward that is too large"
+    return "" if is_finite else f"gave the reward {reward}, which is not a finite number"
+
+
+async def _run(
+    env: Environment,
+    script: str,
+    timeout: float,
+    variables: Mapping[str, str],
+    *,
+    unsandboxed: bool = True,
+) -> ExecResult:
+    spec = ExecSpec(
+        script=script, timeout=timeout, env=variables, max_output=MAX_OUTPUT_BYTES, unsandboxed=unsandboxed
+    )
+    return await env.exec(spec, lambda piece: None)
+
+
+def _describe_failure(result: ExecResult, timeout: float) -> str:
+    """Return why the command gave no result; empty if the command ended by itself."""
+    if result.outcome == "exited":
+        return ""
+    if result.outcome == "timeout":
+        return f"{STOPPED} {format_time_limit(timeout)}, its time limit"
+    return f"did not run: {result.message}"[:MAX_FAULT_CHARS]
+
+
+def _describe_lost_verdict(result: ExecResult, env: Environment) -> str:
+    """Return why the exit status is not a verdict on the workspace. Empty if the exit status is a verdict.
+
+    For example, a program of the image is missing. But if the missing program belongs in the workspace, the exit status
+    is a verdict, because writing the program can be the agent's task.
+    """
+    code = result.exit_code or 0
+    if code - 128 in _OUTSIDE_SIGNALS:
+        return f"was ended by {signal.Signals(code - 128).name}"
+    if code not in (126, 127):
+        return ""
+    match = _NOT_STARTED.fullmatch((_text(result).strip().splitlines() or [""])[-1])
+    if match is None:
+        return ""
+    program = match[1]
+    is_in_workspace = ("/" in program and program[0] != "/") or Path(program).is_relative_to(env.root)
+    return "" if is_in_workspace else f"could not run: {match[0][match.start(1) :]}"[:MAX_FAULT_CHARS]
+
+
+def _text(result: ExecResult) -> str:
+    return result.output.decode("utf-8", "replace")

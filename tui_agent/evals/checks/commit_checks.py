@@ -1,0 +1,132 @@
+"""Checks of an agent's checkpoints while the agent works (`--evaluate commits`).
+
+Invariant: the winner is the earliest checkpoint that passes all checks. Later checkpoints do not change the winner.
+"""
+
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskGroup
+
+from tui_agent.errors import CheckpointError
+from tui_agent.evals.checks.workspace_checks import CheckResults
+from tui_agent.export.bundle import checkout_commit
+from tui_agent.fast_dataclass import dataclass
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.files import CheckpointTaken
+
+MAX_SIDE_BY_SIDE = 2
+"""Maximum number of checkpoints that are checked at the same time."""
+
+
+@dataclass(slots=True)
+class CheckedCommit:
+    """A checkpoint that was taken after the part `part`. `results` is None until the checkpoint is checked."""
+
+    commit: str
+    part: int
+    results: CheckResults | None = None
+
+
+Check = Callable[[Path, str], Awaitable[CheckResults]]
+"""Function that checks the folder at a path.
+
+Its second argument is the name of a folder for copies that the check makes.
+"""
+Report = Callable[[CheckedCommit], None]
+
+
+class CommitChecks:
+    """Checks each checkpoint of a session in a background task of `group`; `session` is the session's folder.
+
+    `report` is called with each checked checkpoint. `on_winner` is called once, with the first checkpoint that passed
+    its checks.
+    """
+
+    def __init__(
+        self, group: TaskGroup, session: Path, folder: Path, check: Check, report: Report, on_winner: Report
+    ) -> None:
+        self._group, self._session, self._folder = group, session, folder
+        self._check, self._report, self._on_winner = check, report, on_winner
+        self._limiter = anyio.CapacityLimiter(MAX_SIDE_BY_SIDE)
+        self._commits: list[CheckedCommit] = []
+        self._changed = anyio.Event()
+
+    @property
+    def count(self) -> int:
+        """The number of checkpoints so far."""
+        return len(self._commits)
+
+    @property
+    def winner(self) -> CheckedCommit | None:
+        """The earliest checkpoint that passed all checks.
+
+        None if no checkpoint passed, or while the check of an earlier checkpoint still runs.
+        """
+        for commit in self._commits:
+            if commit.results is None:
+                return None
+            if commit.results.passed:
+                return commit
+        return None
+
+    def apply(self, event: Envelope) -> None:
+        """If the event is a new checkpoint of the agent's work, queue its check."""
+        match event.payload:
+            case CheckpointTaken(commit=commit, part=part, author=author) if part >= 0 and author != "human":
+                if not self._has_winner:
+                    self.add(commit, part)
+
+    def add(self, commit: str, part: int) -> None:
+        """Queue the check of a checkpoint that was taken after `part`, unless it was queued before."""
+        if any(known.commit == commit for known in self._commits):
+            return
+        self._commits.append(CheckedCommit(commit, part))
+        self._group.start_soon(self._run, self._commits[-1])
+
+    @property
+    def _has_winner(self) -> bool:
+        return any(commit.results is not None and commit.results.passed for commit in self._commits)
+
+    async def wait(self) -> CheckedCommit | None:
+        """Wait until all queued checkpoints are checked; return the winner, or None if there is none."""
+        while any(commit.results is None for commit in self._commits):
+            await self._changed.wait()
+        return self.winner
+
+    async def _run(self, commit: CheckedCommit) -> None:
+        async with self._limiter:
+            results = await self._check_commit(commit)
+        is_first = results.passed and not self._has_winner
+        commit.results = results
+        self._report(commit)
+        if is_first:
+            self._on_winner(commit)
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def _check_commit(self, commit: CheckedCommit) -> CheckResults:
+        name = f"commit-{commit.commit[:12]}"
+        workspace = self._folder / name
+        try:
+            await checkout_commit(self._session, commit.commit, workspace)
+            return await self._check(workspace, f"{name}-checked")
+        except (OSError, CheckpointError) as error:
+            return CheckResults(category="environment", fault=f"{name} cannot be checked: {error}")
+        finally:
+            shutil.rmtree(workspace, ignore_errors=True)
+
+
+def describe_results(results: CheckResults) -> str:
+    """Return the message to the agent about checks that did not pass."""
+    total, solved = len(results.tests), sum(test.exit_code == 0 for test in results.tests)
+    lines = [f"The task is not solved yet: {solved} of {total} test commands pass."] if total else []
+    for test in results.tests:
+        if test.exit_code != 0:
+            lines += ["", f"{test.command} (exit status {test.exit_code}):", "".join(test.failures).strip()]
+    if results.verifier_passed is False and results.verifier is not None:
+        output = results.verifier.fault or results.verifier.output
+        lines += ["", f"The verifier gave the reward {results.verifier.reward:g}: {output}"]
+    return "\n".join([*lines, "", "Continue until everything passes."]).strip()

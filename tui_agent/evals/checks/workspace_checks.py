@@ -1,0 +1,211 @@
+"""Checks of a workspace after the agent's work: tests, verifier and expectations, on copies with the hidden tests.
+
+Invariant: the checked folder is never changed. A check without a result is recorded as a fault with category and
+reason.
+"""
+
+import shutil
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+
+from tui_agent.evals.cases.case import Case
+from tui_agent.evals.cases.case_image import CaseImage
+from tui_agent.evals.cases.expectations import EXPECTED, check_expected
+from tui_agent.evals.checks.case_functions import CaseFunctions, run_environment_verifier, run_plugin_verifier
+from tui_agent.evals.checks.checks import CheckInput, describe_hang, run_harbor_tests, run_tests, run_verifier
+from tui_agent.evals.checks.workspace import create_check_copy, create_workspace
+from tui_agent.evals.environments.environment_tests import EnvironmentSession, sandboxed_environments
+from tui_agent.fast_dataclass import dataclass
+from tui_agent.ports.environment import Environment
+from tui_agent.protocol.events.eval import TestFinished, VerifierFinished
+from tui_agent.wiring.sandbox import build_confinement
+from tui_agent.wiring.startup_context import StartupContext
+from tui_agent.workspace.local.environment import LocalEnvironment
+
+CHECKED = "checked"
+FIXTURE_CHECK = "fixture-checked"
+LOGS = "logs"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResults:
+    """The results of the checks. `category` and `fault` say why a check gave no result; both are empty otherwise."""
+
+    tests: tuple[TestFinished, ...] = ()
+    verifier: VerifierFinished | None = None
+    category: str = ""
+    fault: str = ""
+    decides_by_reward: bool = False
+    """True for a Harbor task. The reward then decides, not the exit status of the tests."""
+
+    @property
+    def tests_passed(self) -> bool | None:
+        """True if all tests passed; None if there are no tests or only the reward decides."""
+        if not self.tests or self.decides_by_reward:
+            return None
+        return all(test.exit_code == 0 for test in self.tests)
+
+    @property
+    def verifier_passed(self) -> bool | None:
+        """True if the reward is 1 or more; None if there is no verifier."""
+        return None if self.verifier is None else self.verifier.reward >= 1 and not self.verifier.fault
+
+    @property
+    def verifier_result(self) -> str:
+        """A description of a reward below 1, for the verdict."""
+        verifier = self.verifier
+        if verifier is not None and verifier.verifier == EXPECTED and isinstance(verifier.output, str):
+            return verifier.output
+        if verifier is not None and 0 < verifier.reward < 1:
+            return f"the verifier gave the reward {verifier.reward:g}; 1 is needed to pass"
+        return (self._hang if self.decides_by_reward else "") or "the verifier failed"
+
+    @property
+    def tests_result(self) -> str:
+        """A description of tests that failed, for the verdict."""
+        return self._hang or "the tests failed"
+
+    @property
+    def _hang(self) -> str:
+        return next(filter(None, map(describe_hang, self.tests)), "")
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status of the first test command that failed, or 0 if all passed; None if there are no tests."""
+        if not self.tests:
+            return None
+        return next((test.exit_code for test in self.tests if test.exit_code != 0), 0)
+
+    @property
+    def passed(self) -> bool:
+        """True if every check gave a result and passed."""
+        return not self.fault and self.tests_passed is not False and self.verifier_passed is not False
+
+
+class Checker:
+    """Checks workspaces of one case. `folder` is the cell's folder, where the copies are made."""
+
+    def __init__(self, base: StartupContext, case: Case, folder: Path, functions: CaseFunctions) -> None:
+        self._base, self._case, self._folder = base, case, folder
+        self._functions = functions
+        self.image: CaseImage | None = None
+        """The image for the containers of tests and verifier commands. None if they run on this machine."""
+        self.ended: frozenset[str] = frozenset()
+        """Test commands that ended by themselves when they ran before the agent acted."""
+
+    async def check(
+        self, workspace: Path, session: Path, used_tools: Mapping[str, int], name: str = CHECKED
+    ) -> CheckResults:
+        """Check a workspace after the agent's work. `session` is the folder of the agent's session.
+
+        `name` is the folder for the copies; checks that run at the same time need different names.
+        """
+        case = self._case
+        tests: tuple[TestFinished, ...] = ()
+        verifier: VerifierFinished | None = None
+        try:
+            tests, verifier = await self._run_tests(workspace, name)
+            if case.verifier is not None:
+                verifier = await self._verify(workspace, session, name)
+            if case.expected is not None and (verifier is None or verifier.reward >= 1):
+                verifier = check_expected(case, workspace, used_tools)
+        except OSError as error:
+            return CheckResults((), None, "environment", f"the workspace cannot be checked: {error}")
+        finally:
+            shutil.rmtree(self._folder / name, ignore_errors=True)
+        return _with_fault(CheckResults(tests, verifier, decides_by_reward=case.harbor is not None))
+
+    async def check_fixture(self, workspace: Path) -> bool:
+        """Return True if the case's tests pass before the agent acts, and remember which of them ended.
+
+        Raises `OSError` if the workspace cannot be copied.
+        """
+        try:
+            tests, verifier = await self._run_tests(workspace, FIXTURE_CHECK)
+        finally:
+            shutil.rmtree(self._folder / FIXTURE_CHECK, ignore_errors=True)
+        self.ended = frozenset(test.command for test in tests if test.exit_code is not None)
+        results = CheckResults(tests, verifier, decides_by_reward=self._case.harbor is not None)
+        return bool(tests) and results.passed
+
+    async def _run_tests(
+        self, workspace: Path, name: str
+    ) -> tuple[tuple[TestFinished, ...], VerifierFinished | None]:
+        case = self._case
+        if case.harbor is None:
+            if not case.test_command:
+                return (), None
+            async with self.copy(workspace, name) as env:
+                return await run_tests(case, env, self.ended), None
+        logs = self._folder / (LOGS if name == CHECKED else f"{name}/{LOGS}")
+        logs.mkdir(parents=True, exist_ok=True)
+        mounts = {case.folder / case.harbor.tests: "/tests,readonly", logs: "/logs"}
+        async with self.copy(workspace, name, mounts) as env:
+            test, verifier = await run_harbor_tests(case, env, logs, self.ended)
+            return (test,), verifier
+
+    def copy(
+        self, workspace: Path, name: str, mounts: Mapping[Path, str] = MappingProxyType({})
+    ) -> "CheckCopy":
+        """Return a context manager that copies a folder and adds the hidden tests. See `CaseImage` for `mounts`."""
+        copy = self._folder / name / "repo"
+        return CheckCopy(self._case, workspace, copy, partial(self._open_env, copy, mounts))
+
+    def _open_env(self, copy: Path, mounts: Mapping[Path, str]) -> Environment:
+        if self.image is not None:
+            return self.image.container(copy, mounts)
+        return LocalEnvironment(copy, confinement=build_confinement(self._base, copy))
+
+    async def _verify(self, workspace: Path, session: Path, name: str) -> VerifierFinished:
+        case, function, environment = self._case, self._functions.verifier, self._functions.environment
+        assert case.verifier is not None
+        async with self.copy(workspace, name) as env:
+            if environment is not None:
+                tests = EnvironmentSession(environment, Path(env.root), sandboxed_environments(self._base))
+                return await run_environment_verifier(case.verifier, tests)
+            if function is not None:
+                return await run_plugin_verifier(case.verifier, function, Path(env.root), session)
+            fixture = self._folder / name / "fixture"
+            create_workspace(case, fixture)
+            checked = CheckInput(Path(env.root), fixture, session / "events.jsonl")
+            return await run_verifier(case, checked, env)
+
+
+def _with_fault(results: CheckResults) -> CheckResults:
+    """Return the results. If a check gave no result, add the fault of the first such check."""
+    stopped = next((test for test in results.tests if test.exit_code is None), None)
+    if stopped is not None and not results.decides_by_reward:
+        fault = f"the test command {stopped.failures[0]}"
+        return CheckResults(results.tests, results.verifier, "environment", fault)
+    verifier = results.verifier
+    if verifier is not None and verifier.fault:
+        fault = f"{verifier.verifier}: {verifier.fault}"
+        return CheckResults(results.tests, verifier, "verifier", fault, results.decides_by_reward)
+    return results
+
+
+class CheckCopy:
+    """A context manager that copies a workspace and the hidden tests, and returns an environment for the copy."""
+
+    def __init__(self, case: Case, workspace: Path, copy: Path, open_env: Callable[[], Environment]) -> None:
+        self._case, self._workspace, self._copy, self._open_env = case, workspace, copy, open_env
+        self._env: Environment | None = None
+
+    async def __aenter__(self) -> Environment:
+        self._copy.parent.mkdir(parents=True, exist_ok=True)
+        create_check_copy(self._case, self._workspace, self._copy)
+        self._env = self._open_env()
+        try:
+            await self._env.start()
+        except BaseException:
+            await self._env.aclose()
+            raise
+        return self._env
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._env is not None:
+            await self._env.aclose()

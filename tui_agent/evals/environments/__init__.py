@@ -1,0 +1,1 @@
+"""Environments of cases, and calls of their functions with a time limit."""

@@ -1,0 +1,174 @@
+"""Environments of evaluations in Python files: decorators for an author's tests, and loading of the file.
+
+Invariant: the error for a file that cannot be used names the file and the reason. Decorators register nothing globally.
+"""
+
+import inspect
+import re
+import runpy
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from tui_agent.errors import ConfigError
+from tui_agent.evals.environments.environment_workspace import Workspace
+from tui_agent.fast_dataclass import dataclass
+from tui_agent.plugin_host.exit_guard import guard_code
+
+ENVIRONMENT_FILE = "environment.py"
+"""Name of an environment's file if the environment is given as a folder."""
+TIMEOUT_S = 600.0
+"""Time limit, in seconds, of the setup and of each test. A suite can set another limit for its tests."""
+_COLLECTED = "__tui_agent_collected__"
+"""Name of a global variable in an environment's file.
+
+It contains the functions with the decorators `test` and `setup`.
+"""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(/[A-Za-z0-9][A-Za-z0-9._-]{0,99})*")
+
+EnvFunction: TypeAlias = Callable[[Workspace], Awaitable[object]]
+"""Function that an author decorates as a test or setup. The test or setup fails if the function raises an exception."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnvTest:
+    """One test. `path` has the names of its suites and its own name, such as `basics/adds`."""
+
+    path: str
+    function: EnvFunction
+    timeout_s: float
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The function that prepares a workspace before its tests."""
+
+    function: EnvFunction
+
+
+_Item = TypeVar("_Item", EnvTest, Setup)
+
+
+class EnvSuite:
+    """A group of tests whose paths begin with `name`. `timeout_s` is the time limit of each test in seconds."""
+
+    def __init__(self, name: str, timeout_s: float) -> None:
+        self.name = _checked_name(name)
+        self.tests: list[EnvTest] = []
+        self._timeout_s = timeout_s
+
+    def test(self, function: EnvFunction) -> EnvTest:
+        """Make a function a test of the suite, under its own name."""
+        test = _make_test(function, f"{self.name}/{_own_name(function)}", self._timeout_s)
+        self.tests.append(test)
+        return test
+
+
+def suite(name: str, *, timeout_seconds: float = TIMEOUT_S) -> EnvSuite:
+    """Return a new suite. Names can contain `/`: `suite("basics/numbers")` is a part of the suite `basics`."""
+    return EnvSuite(name, timeout_seconds)
+
+
+def test(function: EnvFunction) -> EnvTest:
+    """Make a function a test that belongs to no suite."""
+    return _collect(function, _make_test(function, _own_name(function), TIMEOUT_S))
+
+
+def setup(function: EnvFunction) -> Setup:
+    """Make a function the environment's setup, which runs once before the tests of a workspace."""
+    return _collect(function, Setup(_checked_function(function, "the setup")))
+
+
+class EvalEnvironment:
+    """The tests and the setup of one environment. The tests are in the order of the environment's file."""
+
+    def __init__(self, name: str, tests: Iterable[EnvTest], setup: Setup | None = None) -> None:
+        self.name = name
+        self.tests = tuple(tests)
+        self.setup = setup
+
+    def select(self, path: str) -> tuple[EnvTest, ...]:
+        """Return the test or the suite's tests at `path`, or all tests if `path` is empty.
+
+        Raises `ConfigError` if there are no tests at `path`.
+        """
+        chosen = tuple(item for item in self.tests if not path or f"{item.path}/".startswith(f"{path}/"))
+        if not chosen:
+            known = ", ".join(item.path for item in self.tests)
+            raise ConfigError(f"{self.name} has no test {path!r}.", hint=f"Tests: {known}.")
+        return chosen
+
+
+def load_environment(path: Path) -> EvalEnvironment:
+    """Run the file of an environment, or `environment.py` of a folder, and return its tests.
+
+    Raises `ConfigError` if the file fails, or has no test, two tests with the same path, or two setups.
+    """
+    file = (path / ENVIRONMENT_FILE if path.is_dir() else path).resolve()
+    if not file.is_file():
+        raise ConfigError(f"{file} was not found.", hint="Give the Python file of an environment.")
+    names = run_python_file(file)
+    values = list({id(value): value for value in (*names.values(), *names.get(_COLLECTED, ()))}.values())
+    tests: dict[str, EnvTest] = {}
+    candidates = (
+        item for value in values for item in (value.tests if isinstance(value, EnvSuite) else [value])
+    )
+    for item in {id(item): item for item in candidates if isinstance(item, EnvTest)}.values():
+        if item.path in tests:
+            raise ConfigError(
+                f"{file}: two tests are named {item.path!r}.", hint="Give each test its own name."
+            )
+        tests[item.path] = item
+    if not tests:
+        raise ConfigError(
+            f"{file} has no test.", hint="Decorate a function with @test, or with the test of a suite."
+        )
+    setups = [value for value in values if isinstance(value, Setup)]
+    if len(setups) > 1:
+        raise ConfigError(f"{file} has {len(setups)} setups.", hint="Keep one function with @setup.")
+    name = file.parent.name if file.name == ENVIRONMENT_FILE else file.stem
+    return EvalEnvironment(name, tests.values(), setups[0] if setups else None)
+
+
+def run_python_file(path: Path) -> Mapping[str, Any]:
+    """Run a user's Python file, and return its global variables.
+
+    Raises `ConfigError` if the file fails. A call of `os._exit` in the file does not end this process, now or later,
+    but counts as a failure.
+    """
+    guard_code(path)
+    try:
+        return runpy.run_path(str(path))
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{path} failed: {type(error).__name__}: {error}.") from error
+
+
+def _collect(function: EnvFunction, item: _Item) -> _Item:
+    """Add a test or setup to the list in the file of `function`.
+
+    The list keeps the item even if the file later defines another function of the same name.
+    """
+    function.__globals__.setdefault(_COLLECTED, []).append(item)
+    return item
+
+
+def _make_test(function: EnvFunction, path: str, timeout_s: float) -> EnvTest:
+    description = (inspect.getdoc(function) or "").partition("\n")[0]
+    return EnvTest(_checked_name(path), _checked_function(function, "a test"), timeout_s, description)
+
+
+def _checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is not a valid name of a suite or test")
+    return name
+
+
+def _checked_function(function: EnvFunction, role: str) -> EnvFunction:
+    if not inspect.iscoroutinefunction(function):
+        raise TypeError(f"{_own_name(function)} cannot be {role}: it is not an async function")
+    return function
+
+
+def _own_name(function: EnvFunction) -> str:
+    return str(getattr(function, "__name__", function))

@@ -1,0 +1,164 @@
+"""Running the tests of an environment on a copy of a workspace.
+
+Invariant: the workspace itself is never changed. A test that hangs or fails is reported, and the other tests still run.
+"""
+
+import shutil
+import time
+import traceback
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
+
+import anyio
+from anyio import to_thread
+
+from tui_agent.errors import EnvironmentFault
+from tui_agent.evals.environments.environment_file import TIMEOUT_S, EnvFunction, EvalEnvironment
+from tui_agent.evals.environments.environment_workspace import Workspace
+from tui_agent.evals.environments.timed_call import call_in_thread
+from tui_agent.fast_dataclass import dataclass
+from tui_agent.ports.environment import Environment
+from tui_agent.wiring.sandbox import build_confinement
+from tui_agent.wiring.startup_context import StartupContext
+from tui_agent.workspace.local.environment import LocalEnvironment
+
+OpenEnvironment: TypeAlias = Callable[[Path], Environment]
+"""Function that returns the environment for the commands of a folder. Its argument is the folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """The result of one test. `message` says why it failed, and is empty if it passed."""
+
+    path: str
+    message: str
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        """True if the test passed."""
+        return not self.message
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentReport:
+    """The results of tests that ran together."""
+
+    tests: tuple[TestResult, ...]
+
+    @property
+    def passed(self) -> int:
+        """The number of tests that passed."""
+        return sum(result.passed for result in self.tests)
+
+    @property
+    def total(self) -> int:
+        """The number of tests."""
+        return len(self.tests)
+
+    @property
+    def failed(self) -> int:
+        """The number of tests that failed."""
+        return self.total - self.passed
+
+    @property
+    def summary(self) -> str:
+        """A line with the counts, then a line with the reason of each failure."""
+        counts = f"{self.passed} passed, {self.failed} failed, {self.total} in all"
+        return "\n".join([counts, *(result.message for result in self.tests if not result.passed)])
+
+    def to_json(self) -> dict[str, object]:
+        """Return the report as plain data."""
+        tests = [
+            {"path": test.path, "passed": test.passed, "message": test.message, "seconds": test.seconds}
+            for test in self.tests
+        ]
+        return {"passed": self.passed, "failed": self.failed, "total": self.total, "tests": tests}
+
+
+class EnvironmentSession:
+    """A folder and the environment that tests it.
+
+    The setup runs before the first tests. Setup and tests can change the folder.
+    """
+
+    def __init__(self, environment: EvalEnvironment, folder: Path, open_env: OpenEnvironment) -> None:
+        self._environment = environment
+        self._folder = folder
+        self._open_env = open_env
+        self._lock = anyio.Lock()
+        self._setup_fault: str | None = None
+
+    async def test(self, path: str = "") -> EnvironmentReport:
+        """Run the test or the suite at `path`, or all tests if `path` is empty.
+
+        If the setup failed, every test fails. Raises `ConfigError` if there is no test at `path`.
+        """
+        chosen = self._environment.select(path)
+        async with self._lock:  # tests share the folder
+            fault = await self._set_up()
+            results = []
+            for item in chosen:
+                started = time.monotonic()
+                message = fault or await self._call(f"the test {item.path}", item.function, item.timeout_s)
+                results.append(TestResult(item.path, message, round(time.monotonic() - started, 2)))
+        return EnvironmentReport(tuple(results))
+
+    async def _set_up(self) -> str:
+        """Run the setup unless it has run; return why it failed, or an empty text."""
+        setup = self._environment.setup
+        if self._setup_fault is None:
+            fault = "" if setup is None else await self._call("the setup", setup.function, TIMEOUT_S)
+            self._setup_fault = fault
+        return self._setup_fault
+
+    async def _call(self, name: str, function: EnvFunction, timeout_s: float) -> str:
+        async def call() -> None:
+            env = self._open_env(self._folder)
+            try:
+                await function(Workspace(self._folder, env))
+            except AssertionError as error:
+                raise _with_source_line(error) from error
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await env.aclose()
+
+        return await call_in_thread(name, call, timeout_s)
+
+
+def _with_source_line(error: AssertionError) -> AssertionError:
+    """Return the error; if it has no text, return an error with the assertion's source line as its text."""
+    lines = traceback.extract_tb(error.__traceback__)
+    return error if str(error) or not lines else AssertionError(lines[-1].line or "")
+
+
+def sandboxed_environments(base: StartupContext) -> OpenEnvironment:
+    """Return a function that opens local environments with the user's sandbox.
+
+    Their commands do not get the environment variables that hold API keys.
+    """
+    hidden = base.keys.collect_secrets(profile.api_key_env for profile in base.config.models.values()).keys()
+
+    def open_env(folder: Path) -> Environment:
+        return LocalEnvironment(folder, hidden=hidden, confinement=build_confinement(base, folder))
+
+    return open_env
+
+
+@asynccontextmanager
+async def open_copy(
+    environment: EvalEnvironment, workspace: Path, open_env: OpenEnvironment
+) -> AsyncIterator[EnvironmentSession]:
+    """Yield a session on a temporary copy of a workspace. Raises `EnvironmentFault` if the workspace cannot be copied."""
+    with TemporaryDirectory(prefix="tui-agent-environment-") as parent:
+        folder = Path(parent, "workspace")
+        copy = partial(shutil.copytree, workspace, folder, symlinks=True)
+        try:
+            await to_thread.run_sync(copy)
+        except (OSError, shutil.Error) as error:
+            raise EnvironmentFault(f"{workspace} cannot be copied: {error}") from error
+        yield EnvironmentSession(environment, folder, open_env)

@@ -1,0 +1,1 @@
+"""Sessions that were frozen as cases, and their replay."""

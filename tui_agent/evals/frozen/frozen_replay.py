@@ -1,0 +1,153 @@
+"""Replay of the user's actions in a frozen session, and comparison of its calls with the recorded calls.
+
+Invariant: the first recorded call that ends differently is reported with its event. The replay continues after it.
+"""
+
+import shutil
+from pathlib import Path
+
+from tui_agent.evals.cases.case import Case
+from tui_agent.evals.frozen.frozen_session import EDITS_FOLDER, WORKSPACE, RecordedCall, load_recorded_events
+from tui_agent.ports.session import Session
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.commands import AnswerQuestion, DecidePermission
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.files import FileChanged
+from tui_agent.protocol.events.policy import PermissionRequested
+from tui_agent.protocol.events.tool import ToolCalled, ToolFinished
+from tui_agent.protocol.events.turn import QuestionAsked
+from tui_agent.protocol.parts import TextContent
+
+COMPARED_VERBS = frozenset(("read", "list", "find", "search", "edit", "write"))
+"""Verbs of tool calls. The results of these calls are compared, because they depend only on the files."""
+MAX_VALUE_CHARS = 120
+MAX_COMPARED_CHARS = 1_000
+
+
+class CallEnds:
+    """Collects how each call of a session ended. `calls` maps the ids of the calls to their ends."""
+
+    def __init__(self, workspace: str, turn: int = 1) -> None:
+        self.turn = turn
+        self.calls: dict[str, RecordedCall] = {}
+        self._workspace = workspace
+        self._verbs: dict[str, str] = {}
+        self._files: dict[str, dict[str, str | None]] = {}
+
+    def apply(self, event: Envelope) -> None:
+        match event.payload:
+            case ToolCalled(call_id=call_id, verb=verb):
+                self._verbs[call_id] = verb
+            case FileChanged(call_id=str() as call_id, path=path, after=after, after_sha256=original):
+                self._files.setdefault(call_id, {})[path] = original or after
+            case ToolFinished() as end:
+                is_compared = self._verbs.get(end.call_id) in COMPARED_VERBS
+                files = self._files.pop(end.call_id, {})
+                exit_code = end.data.get("exit_code")
+                self.calls[end.call_id] = RecordedCall(
+                    seq=event.seq,
+                    turn=self.turn,
+                    agent=event.agent,
+                    call_id=end.call_id,
+                    tool=end.name,
+                    status=end.status,
+                    exit_code=exit_code if isinstance(exit_code, int) else None,
+                    content=self._compared_text(end) if is_compared else None,
+                    files=files if is_compared else {},
+                )
+
+    def _compared_text(self, end: ToolFinished) -> str:
+        texts = [text_preview(item.text) for item in end.content if isinstance(item, TextContent)]
+        # Where a long text is cut depends on the length of the workspace's path.
+        return "\n".join(texts).replace(self._workspace, WORKSPACE)[:MAX_COMPARED_CHARS]
+
+
+class FrozenReplay:
+    """Repeats the user's recorded actions in a session. Raises `ConfigError` if the case's recording cannot be read."""
+
+    def __init__(self, case: Case, workspace: Path) -> None:
+        self.events = load_recorded_events(case)
+        self._edits = case.folder / case.recording / EDITS_FOLDER
+        self._workspace = workspace
+        self._replies = list(self.events.replies)
+        self._ends = CallEnds(str(workspace))
+
+    def apply(self, event: Envelope, session: Session) -> None:
+        """Record an event. If the event asks the user something, answer as the user of the frozen session did."""
+        self._ends.apply(event)
+        match event.payload:
+            case PermissionRequested(request_id=request_id, call_id=call_id):
+                decided = self.events.decisions.get(call_id)
+                session.submit(
+                    DecidePermission(
+                        request_id=request_id,
+                        decision="allow" if decided is not None and decided.decision == "allow" else "deny",
+                        reach="once" if decided is None else decided.reach,
+                        rule="" if decided is None else decided.rule,
+                        message="" if decided is None else decided.message,
+                    )
+                )
+            case QuestionAsked(question_id=question_id):
+                reply = self._replies.pop(0) if self._replies else None
+                answer, choice = ("", None) if reply is None else (reply.answer, reply.choice)
+                session.submit(AnswerQuestion(question_id=question_id, answer=answer, choice=choice))
+
+    def begin_turn(self, turn: int) -> None:
+        """Change the workspace as the user did before this turn. Raises `OSError` if a file cannot be changed."""
+        self._ends.turn = turn
+        edits = self._edits / str(turn)
+        if edits.is_dir():
+            shutil.copytree(edits, self._workspace, symlinks=True, dirs_exist_ok=True)
+        for path in self.events.removed.get(turn, ()):
+            (self._workspace / path).unlink(missing_ok=True)
+
+    def find_divergence(self) -> str:
+        """Describe the first recorded call that ended differently; return an empty text if there is none."""
+        for recorded in self.events.calls:
+            replayed = self._ends.calls.get(recorded.call_id)
+            difference = _describe_difference(recorded, replayed)
+            if difference:
+                agent = "" if recorded.agent == "main" else f" by the subtask {recorded.agent}"
+                return f"event {recorded.seq} (turn {recorded.turn}, {recorded.tool}{agent}): {difference}"
+        return ""
+
+
+def _describe_difference(recorded: RecordedCall, replayed: RecordedCall | None) -> str:
+    if replayed is None:
+        return "the call was not made"
+    values: list[tuple[str, object, object]] = [
+        ("status", recorded.status, replayed.status),
+        ("exit status", recorded.exit_code, replayed.exit_code),
+    ]
+    old_files, new_files = recorded.files, replayed.files
+    values += [
+        (path, old_files.get(path, "unchanged"), new_files.get(path, "unchanged"))
+        for path in {**old_files, **new_files}
+    ]
+    for name, old, new in values:
+        if old != new:
+            detail = f": {_first_line(replayed.content)}" if name == "status" and replayed.content else ""
+            return f"{name} is {_shorten(new)}, but the recording has {_shorten(old)}{detail}"
+    if recorded.content is not None and recorded.content != replayed.content:
+        old_line, new_line = _first_different_lines(recorded.content, replayed.content or "")
+        return f"its result has {new_line!r}, but the recording has {old_line!r}"
+    return ""
+
+
+def _shorten(value: object) -> str:
+    text = "no file" if value is None else str(value)
+    return f"file {text[:8]}" if len(text) == 64 else text[:MAX_VALUE_CHARS]
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0][:MAX_VALUE_CHARS]
+
+
+def _first_different_lines(old: str, new: str) -> tuple[str, str]:
+    old_lines, new_lines = old.splitlines(), new.splitlines()
+    count = max(len(old_lines), len(new_lines))
+    pairs = zip(
+        old_lines + [""] * (count - len(old_lines)), new_lines + [""] * (count - len(new_lines)), strict=True
+    )
+    left, right = next(((a, b) for a, b in pairs if a != b), ("", ""))
+    return left[:MAX_VALUE_CHARS], right[:MAX_VALUE_CHARS]

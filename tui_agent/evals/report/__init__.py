@@ -1,0 +1,1 @@
+"""Reports about runs, with statistics and comparisons."""

@@ -1,0 +1,216 @@
+"""Comparisons of arms, of runs, and of a run with a stored baseline, paired by case and repetition.
+
+Invariant: a comparison that is not significant never claims that there is no difference. This module does no I/O.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import TypeAlias
+
+from pydantic import BaseModel, ConfigDict, computed_field
+
+from tui_agent.errors import ConfigError
+from tui_agent.evals.report.statistics import (
+    MIN_DISCORDANT_PAIRS,
+    SIGNIFICANCE_LEVEL,
+    adjust_p_values,
+    mcnemar_p_value,
+)
+from tui_agent.evals.runs.run_results import ArmResults, RunResults
+from tui_agent.protocol.unicode_text import format_count
+
+Verdicts: TypeAlias = Mapping[tuple[str, int], bool]
+"""Maps a cell's (case, repetition) to True if the cell passed."""
+
+
+class _StoredModel(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Comparison(_StoredModel):
+    """The paired comparison of two arms. A pair is two cells of the same case and repetition.
+
+    A pair is discordant if only one of its two cells passed. `p_adjusted` is the p-value after adjustment for several
+    comparisons. `adjusted_for` is the number of comparisons with enough discordant pairs.
+    """
+
+    first: str
+    second: str
+    pairs: int
+    only_first: int
+    only_second: int
+    p_value: float
+    p_adjusted: float
+    adjusted_for: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def sentence(self) -> str:
+        """The result as a sentence for the report."""
+        title = f"{self.first} and {self.second}"
+        discordant = self.only_first + self.only_second
+        if not self.pairs:
+            return f"{title}: nothing to compare, because the arms have no case in common."
+        if discordant < MIN_DISCORDANT_PAIRS:
+            return (
+                f"{title}: no difference shown. {discordant} of {format_count(self.pairs, 'pair')} differ in their "
+                f"result; at least {MIN_DISCORDANT_PAIRS} differing pairs are needed to show a difference."
+            )
+        adjusted = f", adjusted for {self.adjusted_for} comparisons" if self.adjusted_for > 1 else ""
+        figures = f"p {format_p(self.p_adjusted)}{adjusted}"
+        if self.p_adjusted >= SIGNIFICANCE_LEVEL:
+            return f"{title}: no difference shown ({figures}). {self.pairs} pairs may be too few to show one."
+        counts = [(self.only_first, self.first), (self.only_second, self.second)]
+        (fewer, worse), (more, better) = sorted(counts)
+        return (
+            f"{better} passes more often than {worse} ({figures}): {more} of {self.pairs} pairs passed only with "
+            f"{better}, {fewer} only with {worse}."
+        )
+
+
+class BaselineCell(_StoredModel):
+    """The verdict of one cell of a baseline."""
+
+    case: str
+    arm: str
+    repetition: int
+    passed: bool
+
+
+class Baseline(_StoredModel):
+    """The verdicts of a run, without the cells in which the model's provider failed."""
+
+    suite: str
+    cells: tuple[BaselineCell, ...]
+
+
+class ChangedCase(_StoredModel):
+    """A case whose verdict differs from the baseline's. `before` and `now` are counts of passed cells, such as `3/3`."""
+
+    case: str
+    arm: str
+    before: str
+    now: str
+
+
+class BaselineResult(_StoredModel):
+    """The result of comparing a run with a baseline. A case passes if all its cells passed.
+
+    `regressions` are cases that passed in the baseline but not in the run; `fixed` are cases that passed in the run but
+    not in the baseline. `not_compared` are cases of the baseline that have no counted cell in the run.
+    """
+
+    regressions: tuple[ChangedCase, ...]
+    fixed: tuple[ChangedCase, ...]
+    not_compared: tuple[str, ...]
+    comparisons: tuple[Comparison, ...]
+
+
+def compare_arms(runs: Sequence[RunResults]) -> tuple[Comparison, ...]:
+    """Compare the arms of one or more runs.
+
+    Within each run, compare the first arm with each other arm. Between two runs, compare the arms of the same name.
+    If both runs have only one arm, compare these two arms even if their names differ.
+    """
+    pairs = [(run.arms[0], arm) for run in runs for arm in run.arms[1:]]
+    for first, second in combinations(runs, 2):
+        pairs += _matching_arms(first, second)
+    return _compare(
+        [(first.label, first.verdicts(), second.label, second.verdicts()) for first, second in pairs]
+    )
+
+
+def _matching_arms(first: RunResults, second: RunResults) -> Iterator[tuple[ArmResults, ArmResults]]:
+    if len(first.arms) == len(second.arms) == 1:
+        yield first.arms[0], second.arms[0]
+        return
+    by_name = {arm.name: arm for arm in second.arms}
+    yield from ((arm, by_name[arm.name]) for arm in first.arms if arm.name in by_name)
+
+
+def _compare(sides: Sequence[tuple[str, Verdicts, str, Verdicts]]) -> tuple[Comparison, ...]:
+    counts = []
+    for _, first, _, second in sides:
+        both = [(first[key], second[key]) for key in first if key in second]
+        counts.append((len(both), both.count((True, False)), both.count((False, True))))
+    p_values = [mcnemar_p_value(only_first, only_second) for _, only_first, only_second in counts]
+    # A comparison with too few discordant pairs is not counted: it can never be significant, so it cannot be a false
+    # claim.
+    testable = [
+        index for index, (_, *discordant) in enumerate(counts) if sum(discordant) >= MIN_DISCORDANT_PAIRS
+    ]
+    adjusted = dict(zip(testable, adjust_p_values([p_values[index] for index in testable]), strict=True))
+    return tuple(
+        Comparison(
+            first=sides[index][0],
+            second=sides[index][2],
+            pairs=pairs,
+            only_first=only_first,
+            only_second=only_second,
+            p_value=p_values[index],
+            p_adjusted=adjusted.get(index, p_values[index]),
+            adjusted_for=len(testable),
+        )
+        for index, (pairs, only_first, only_second) in enumerate(counts)
+    )
+
+
+def format_p(p_value: float) -> str:
+    """Format a p-value: `= 0.031`, `< 0.001`."""
+    return "< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"
+
+
+def make_baseline(run: RunResults) -> Baseline:
+    """Return the verdicts of a run as a baseline for later runs."""
+    return Baseline(
+        suite=run.suite,
+        cells=tuple(
+            BaselineCell(case=case, arm=arm.name, repetition=repetition, passed=passed)
+            for arm in run.arms
+            for (case, repetition), passed in arm.verdicts().items()
+        ),
+    )
+
+
+def compare_with_baseline(baseline: Baseline, run: RunResults) -> BaselineResult:
+    """Compare each arm of a run with the baseline's arm of the same name.
+
+    If run and baseline have one arm each, compare these arms even if their names differ. Raises `ConfigError` if the
+    run and the baseline have no case in common.
+    """
+    before: dict[str, dict[tuple[str, int], bool]] = {}
+    for cell in baseline.cells:
+        before.setdefault(cell.arm, {})[cell.case, cell.repetition] = cell.passed
+    if len(before) == len(run.arms) == 1:
+        before = {run.arms[0].name: next(iter(before.values()))}
+    now = {arm.name: arm.verdicts() for arm in run.arms}
+    regressions: list[ChangedCase] = []
+    fixed: list[ChangedCase] = []
+    not_compared = []
+    for arm, verdicts in before.items():
+        for case in dict.fromkeys(case for case, _ in verdicts):
+            old, new = _of_case(verdicts, case), _of_case(now.get(arm, {}), case)
+            if not new:
+                not_compared.append(f"{case} ({arm})")
+            elif all(old) != all(new):
+                change = ChangedCase(
+                    case=case, arm=arm, before=f"{sum(old)}/{len(old)}", now=f"{sum(new)}/{len(new)}"
+                )
+                (regressions if all(old) else fixed).append(change)
+    sides = [(f"{arm} (baseline)", before[arm], arm, now[arm]) for arm in before if arm in now]
+    comparisons = _compare(sides)
+    if not any(comparison.pairs for comparison in comparisons):
+        raise ConfigError(
+            f"The baseline and {run.path} have no case and arm in common.",
+            hint=f"The baseline has the arms {', '.join(before) or '(none)'}; the run has {', '.join(now)}.",
+        )
+    return BaselineResult(
+        regressions=tuple(regressions),
+        fixed=tuple(fixed),
+        not_compared=tuple(not_compared),
+        comparisons=comparisons,
+    )
+
+
+def _of_case(verdicts: Verdicts, case: str) -> list[bool]:
+    return [passed for (name, _), passed in verdicts.items() if name == case]

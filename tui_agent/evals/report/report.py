@@ -1,0 +1,278 @@
+"""The report of one or more evaluation runs: pass rates, measured values, failures and comparisons.
+
+The JSON output has the fields of `Report`.
+
+Invariant: all measured values of sessions come from the metrics fold, as stored in `result.json`. If a cell's model
+provider failed, the cell is counted, but no rate, measured value or comparison includes it.
+"""
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+from tui_agent.evals.report.arm_comparison import (
+    Baseline,
+    BaselineResult,
+    Comparison,
+    compare_arms,
+    compare_with_baseline,
+)
+from tui_agent.evals.report.statistics import wilson_interval
+from tui_agent.evals.runs.plan import CellResult
+from tui_agent.evals.runs.run_results import ArmResults, DamagedResult, RunResults, read_metrics
+from tui_agent.folds.trace.metrics import MetricsView
+from tui_agent.protocol.unicode_text import escape_unprintable
+
+FIGURES: Final = {
+    "tool_calls": "tool calls",
+    "repeated_reads": "repeated reads",
+    "invalid_calls": "invalid calls",
+    "denials": "denials",
+    "failed_tools": "failed or invalid calls",
+    "model_retry_count": "retries",
+    "iterations": "iterations",
+    "input_tokens": "input tokens",
+    "cached_tokens": "input tokens from the cache",
+    "output_tokens": "output tokens",
+    "cost_usd": "cost in USD",
+    "context_peak_tokens": "largest request in tokens",
+    "context_reduction_count": "outputs shortened in the context",
+    "context_compression_count": "summaries of the context",
+    "context_budget_reduced_count": "sections reduced to their budget",
+    "context_budget_dropped_blocks": "blocks dropped from sections",
+    "compression_ratio": "share of tool output sent to models",
+    "repomap_uses": "uses of the repository map",
+    "repomap_injections": "requests with the repository map",
+    "memory_updates": "memory updates",
+    "first_target_read_part": "first part that reads a target file",
+}
+"""Maps a figure of a report to its label. The figures have the same names as in `MetricsView`."""
+_WITHOUT_SUM: Final = ("context_peak_tokens", "compression_ratio", "first_target_read_part")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Rate(_Part):
+    """A share of cells with its 95 % confidence interval; `low` and `high` are None if no cell was counted."""
+
+    successes: int
+    total: int
+    low: float | None = None
+    high: float | None = None
+
+
+class Group(_Part):
+    """The pass rates of one arm in one category, or in all categories if `category` is empty.
+
+    `provider_failures` counts cells that are in no rate; `missing` counts cells without a result. The rates `tests` and
+    `verifier` count only the cells that ran tests or a verifier.
+    """
+
+    arm: str
+    category: str = ""
+    provider_failures: int
+    missing: int = 0
+    passed: Rate
+    agent: Rate
+    patch: Rate
+    tests: Rate
+    verifier: Rate
+
+
+class FigureValue(_Part):
+    """A measured value of one arm. `cells` is the number of cells that measured it.
+
+    `total` is None if a sum has no meaning.
+    """
+
+    cells: int
+    median: float | None = None
+    total: float | None = None
+
+
+class Figure(_Part):
+    """A measured value of the sessions, for each arm."""
+
+    name: str
+    label: str
+    arms: dict[str, FigureValue]
+
+
+class StaticCheck(_Part):
+    """The number of findings of a program, summed over the cells of an arm.
+
+    A cell counts only if the program ran both before and after the agent's work.
+    """
+
+    program: str
+    arm: str
+    cells: int
+    before: int
+    after: int
+
+
+class CellSummary(_Part):
+    """The verdict of a cell and its session. `cause` is empty if the cell passed, `provider` if the provider failed."""
+
+    case: str
+    arm: str
+    repetition: int
+    category: str
+    passed: bool
+    cause: str
+    end: str
+    detail: str
+    session: str
+    open_with: tuple[str, ...]
+
+
+class RunSource(_Part):
+    """A run in the report. `missing` has the names of its cells without a result."""
+
+    path: str
+    suite: str
+    cells: int
+    missing: tuple[str, ...]
+    damaged: tuple[DamagedResult, ...]
+
+
+class Report(_Part):
+    """Everything that a report shows."""
+
+    runs: tuple[RunSource, ...]
+    arms: tuple[str, ...]
+    groups: tuple[Group, ...]
+    figures: tuple[Figure, ...]
+    static_checks: tuple[StaticCheck, ...] = ()
+    cells: tuple[CellSummary, ...]
+    comparisons: tuple[Comparison, ...]
+    baseline: BaselineResult | None = None
+    has_repetitions: bool = False
+
+    @property
+    def failures(self) -> tuple[CellSummary, ...]:
+        """The cells that did not pass."""
+        return tuple(cell for cell in self.cells if not cell.passed)
+
+
+def build_report(runs: Sequence[RunResults], baseline: Baseline | None = None) -> Report:
+    """Return the report of runs. If a baseline is given, the first run is compared with it.
+
+    Raises `ConfigError` if the baseline and the run have no case in common.
+    """
+    arms = [arm for run in runs for arm in run.arms]
+    return Report(
+        runs=tuple(
+            RunSource(
+                path=escape_unprintable(str(run.path)),
+                suite=run.suite,
+                cells=run.planned,
+                missing=run.missing,
+                damaged=run.damaged,
+            )
+            for run in runs
+        ),
+        arms=tuple(arm.label for arm in arms),
+        groups=tuple(_groups(arms)),
+        figures=_figures(arms),
+        static_checks=tuple(_static_checks(arms)),
+        cells=tuple(_cell_summary(arm.label, result) for arm in arms for result in arm.results),
+        comparisons=compare_arms(runs),
+        baseline=None if baseline is None else compare_with_baseline(baseline, runs[0]),
+        has_repetitions=any(result.repetition > 1 for arm in arms for result in arm.results),
+    )
+
+
+def _groups(arms: Sequence[ArmResults]) -> Iterable[Group]:
+    for arm in arms:
+        yield _group(arm.label, "", arm.results, arm.missing)
+    for category in sorted({result.category for arm in arms for result in arm.results}):
+        for arm in arms:
+            chosen = [result for result in arm.results if result.category == category]
+            if chosen:
+                yield _group(arm.label, category, chosen, 0)
+
+
+def _group(arm: str, category: str, cells: Sequence[CellResult], missing: int) -> Group:
+    counted = [result for result in cells if not result.instability]
+    return Group(
+        arm=arm,
+        category=category,
+        provider_failures=len(cells) - len(counted),
+        missing=missing,
+        passed=_rate(result.passed for result in counted),
+        agent=_rate(result.agent for result in counted),
+        patch=_rate(result.patch for result in counted),
+        tests=_rate(result.tests for result in counted),
+        verifier=_rate(result.verifier for result in counted),
+    )
+
+
+def _rate(verdicts: Iterable[bool | None]) -> Rate:
+    known = [verdict for verdict in verdicts if verdict is not None]
+    if not known:
+        return Rate(successes=0, total=0)
+    low, high = wilson_interval(sum(known), len(known))
+    return Rate(successes=sum(known), total=len(known), low=low, high=high)
+
+
+def _figures(arms: Sequence[ArmResults]) -> tuple[Figure, ...]:
+    metrics = {
+        arm.label: [read_metrics(result) for result in arm.results if not result.instability] for arm in arms
+    }
+    return tuple(
+        Figure(
+            name=name,
+            label=label,
+            arms={arm: _figure_value(name, measured) for arm, measured in metrics.items()},
+        )
+        for name, label in FIGURES.items()
+    )
+
+
+def _figure_value(name: str, metrics: Sequence[MetricsView]) -> FigureValue:
+    values = [value for view in metrics if (value := getattr(view, name)) is not None]
+    if not values:
+        return FigureValue(cells=0)
+    total = None if name in _WITHOUT_SUM else sum(values)
+    return FigureValue(cells=len(values), median=median(values), total=total)
+
+
+def _static_checks(arms: Sequence[ArmResults]) -> Iterable[StaticCheck]:
+    programs = {program for arm in arms for result in arm.results for program in result.static_checks}
+    for program in sorted(programs):
+        for arm in arms:
+            pairs = [
+                (findings.before, findings.after)
+                for result in arm.results
+                if not result.instability
+                and (findings := result.static_checks.get(program)) is not None
+                and findings.before is not None
+            ]
+            yield StaticCheck(
+                program=program,
+                arm=arm.label,
+                cells=len(pairs),
+                before=sum(before for before, _ in pairs),
+                after=sum(after for _, after in pairs),
+            )
+
+
+def _cell_summary(arm: str, result: CellResult) -> CellSummary:
+    cause = "" if result.passed else result.failure or "unknown"
+    return CellSummary(
+        case=result.case,
+        arm=arm,
+        repetition=result.repetition,
+        category=result.category,
+        passed=result.passed,
+        cause="provider" if result.instability else cause,
+        end=result.end,
+        detail=result.detail,
+        session=result.session,
+        open_with=result.open_with,
+    )

@@ -1,0 +1,171 @@
+"""Attribution of a failed case to its cause, from the session's events and the results of its checks.
+
+Invariant: a failure of the provider is never attributed to the agent. This module does no I/O.
+"""
+
+from collections import Counter
+from dataclasses import field
+
+from tui_agent.evals.cases.case import Case
+from tui_agent.fast_dataclass import dataclass
+from tui_agent.models.faults import TRANSIENT
+from tui_agent.protocol.base import MAIN_AGENT, CallId
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.model import ModelFailed, ModelResponded
+from tui_agent.protocol.events.session import TrajectoryEnd
+from tui_agent.protocol.events.tool import ToolFinished
+from tui_agent.protocol.parts import tool_calls
+from tui_agent.session.headless_turn import LIMITS, Outcome
+
+_AGENT_FAULTS = frozenset(("model_error", "error", "stuck", "rejected"))
+"""Ends of a turn that make a case fail even if its tests pass."""
+
+
+@dataclass(slots=True)
+class Conduct:
+    """Collects the results of the main agent's calls, and the newest fault of its model, from a session's events."""
+
+    model_fault: str = ""
+    statuses: dict[CallId, str] = field(default_factory=dict)
+    """Maps the id of a finished call to the call's status."""
+    environment: set[CallId] = field(default_factory=set)
+    """The calls that failed because of files or processes."""
+    exited: set[CallId] = field(default_factory=set)
+    """The calls that ran a program that exited with an error. The model saw the program's output."""
+    is_machine_lost: bool = False
+    """True if a call failed after the machine that runs the commands was lost."""
+    answers: list[list[CallId]] = field(default_factory=list)
+    """For each answer, the ids of its calls."""
+    used_tools: Counter[str] = field(default_factory=Counter)
+    """The number of successful calls of each tool, including calls in subtasks."""
+
+    def apply(self, event: Envelope) -> None:
+        if isinstance(event.payload, ToolFinished) and event.payload.status == "ok":
+            self.used_tools[event.payload.name] += 1
+        if event.agent != MAIN_AGENT:
+            return
+        match event.payload:
+            case ModelResponded(parts=parts, author="model"):
+                self.model_fault = ""
+                self.answers.append([call.call_id for call in tool_calls(parts)])
+            case ModelFailed(fault=fault) if fault != "cancelled":
+                self.model_fault = fault
+            case ToolFinished(call_id=call_id, status=status, environment=environment, lost=lost):
+                self.statuses[call_id] = status
+                self.is_machine_lost |= lost
+                if environment:
+                    self.environment.add(call_id)
+                elif event.payload.data.get("exit_code"):
+                    self.exited.add(call_id)
+
+    @property
+    def last_statuses(self) -> dict[CallId, str]:
+        """The status of each call of the newest answer that has calls."""
+        calls = next((calls for calls in reversed(self.answers) if calls), [])
+        return {call: self.statuses.get(call, "") for call in calls}
+
+    def broken_oracle_action(self, case: Case) -> str:
+        """Describe the first oracle action that did not end as its script expects; empty if there is none.
+
+        A call must succeed, unless the script's next answer expects a result with `ok: false`.
+        """
+        for index, answer in enumerate(case.oracle):
+            after = case.oracle[index + 1] if index + 1 < len(case.oracle) else None
+            expected = after.expect.tool_result if after is not None and after.expect is not None else None
+            may_fail = expected is not None and expected.ok is False
+            calls = self.answers[index] if index < len(self.answers) else []
+            for call, scripted in zip(calls, answer.calls, strict=False):
+                status = self.statuses.get(call, "not run")
+                if status != "ok" and not may_fail:
+                    return f"oracle action {index + 1} ({scripted.name}) ended with the status {status}"
+            if len(calls) != len(answer.calls):
+                return f"oracle action {index + 1} was not reached"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The result of a case."""
+
+    passed: bool
+    failure: str = ""
+    detail: str = ""
+    instability: bool = False
+    interrupted: bool = False
+    """True if the machine was lost or a provider failed temporarily. Another attempt can then succeed."""
+    end: TrajectoryEnd = "solved"
+
+
+def judge(
+    outcome: Outcome,
+    conduct: Conduct,
+    *,
+    tests: bool | None,
+    verifier: bool | None,
+    check_fault: tuple[str, str] = ("", ""),
+    oracle_fault: str | None = None,
+    tests_result: str = "the tests failed",
+    verifier_result: str = "the verifier failed",
+) -> Verdict:
+    """Return the verdict on a case that has ended.
+
+    `tests` and `verifier` are True if they passed, None if the case has none. `check_fault` has the category and the
+    reason if a check gave no result. `oracle_fault` says what the oracle did wrong; None if a model acted.
+    `tests_result` describes tests that failed, `verifier_result` a reward that is too low.
+    """
+    is_transient = conduct.model_fault in TRANSIENT
+    if outcome.reason == "model_error" and (is_transient or conduct.model_fault == "auth"):
+        return Verdict(
+            False,
+            "",
+            f"provider: {outcome.detail}",
+            instability=True,
+            interrupted=is_transient,  # A key that was refused will be refused again.
+            end="agent_error",
+        )
+    if outcome.reason in _AGENT_FAULTS:
+        category = "engine" if outcome.reason == "error" else "model"
+        return Verdict(
+            False,
+            category,
+            outcome.detail or f"the turn ended with the reason {outcome.reason}",
+            end="agent_error",
+        )
+    end = LIMITS.get(outcome.reason, "unsolved")
+    if oracle_fault and outcome.reason not in LIMITS:
+        return Verdict(False, "tool", oracle_fault, end=end)
+    if check_fault[0]:
+        return Verdict(False, check_fault[0], check_fault[1], end="env_error")
+    if tests is not False and verifier is not False and not oracle_fault:
+        return Verdict(True, end="solved")
+    if conduct.is_machine_lost:
+        return Verdict(False, "environment", "the machine was lost", interrupted=True, end="env_error")
+    if outcome.reason in LIMITS:
+        return Verdict(
+            False, "budget", outcome.detail or f"the turn ended with the reason {outcome.reason}", end=end
+        )
+    missed = " and ".join(
+        words for words, result in ((tests_result, tests), (verifier_result, verifier)) if result is False
+    )
+    category, why = _find_cause(conduct) if oracle_fault is None else ("tool", "")
+    return Verdict(False, category, f"{missed}{why}", end=end)
+
+
+def _find_cause(conduct: Conduct) -> tuple[str, str]:
+    """Return the category of a failure and an explanation, judging by the agent's last calls.
+
+    The explanation continues a sentence, for example `; the last calls were invalid`. It can be empty.
+    """
+    statuses = conduct.last_statuses
+    ends = set(statuses.values())
+    if ends == {"denied"}:
+        return "policy", "; the agent gave up after denied calls"
+    if ends and ends <= {"failed", "lost"}:
+        if set(statuses) <= conduct.environment:
+            return "environment", "; the last calls failed because of files or processes"
+        if set(statuses) <= conduct.exited:
+            return "model", "; the last commands failed"
+        return "tool", "; the agent gave up after failed calls"
+    if ends == {"invalid"}:
+        return "model", "; the last calls were invalid"
+    return "model", ""

@@ -1,0 +1,43 @@
+"""The lock that the cell processes of a run share. A resumed run waits until no process of the killed run holds the
+lock.
+
+Invariant: the lock is a `flock`. The kernel releases it when a process ends, even if the process is killed.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable
+
+from tui_agent.evals.runs.plan import RunFolder
+
+_FILE = "cells.lock"
+
+
+def share_cell_lock(run: RunFolder) -> int:
+    """Acquire the lock that the run's cells share.
+
+    The lock is held until the returned descriptor is closed or this process ends.
+    """
+    descriptor = _open(run)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
+def wait_for_cells(run: RunFolder, report: Callable[[], None]) -> None:
+    """Block until no cell process works in the run's folder.
+
+    `report` is called first if a cell process still works there.
+    """
+    descriptor = _open(run)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    finally:
+        os.close(descriptor)
+
+
+def _open(run: RunFolder) -> int:
+    return os.open(run.path / _FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

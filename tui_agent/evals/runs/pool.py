@@ -1,0 +1,169 @@
+"""A pool of child processes that run the cells of a plan, and restart cells whose process died.
+
+Invariant: a child stores its own result. Finished cells stay finished even if a child or this process is killed.
+"""
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from subprocess import DEVNULL
+
+import anyio
+from anyio.abc import Process
+
+from tui_agent.evals.runs.plan import Cell, CellResult, Plan, RunFolder
+from tui_agent.fast_dataclass import dataclass
+from tui_agent.workspace.local.subprocesses import describe_end
+
+FIRST_PAUSE_S = 2.0
+"""Seconds before a cell is tried again after a failure of the provider. The time doubles with each further attempt."""
+MAX_PAUSE_S = 30.0
+GRACE_PERIOD_S = 10.0
+"""Seconds that a child has to close its session when the run is stopped."""
+FAULT_STATUS = 2
+"""Exit status of a child if its case cannot run at all. The last line of the child's messages gives the reason."""
+INTERRUPTED_STATUS = 130
+"""Exit status of a child that got SIGINT."""
+MAX_ATTEMPT_CHARS = 500
+MIN_FREE_BYTES = 16_384
+"""Minimum free disk space, in bytes. With less, a child might fail to store its result or a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellFault:
+    """A cell without a result, and the reason."""
+
+    cell: Cell
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CellRetry:
+    """A cell that failed and is tried again after `pause_s` seconds. `attempt` is the number of the failed attempt."""
+
+    attempt: int
+    reason: str
+    pause_s: float
+
+
+RunAttempt = Callable[[RunFolder, Cell], Awaitable[tuple[int, str]]]
+"""Function that runs one attempt of a cell. Returns (exit status, reason if there is no result)."""
+Report = Callable[[Cell, CellResult | CellFault | CellRetry], None]
+"""Function that is called with each cell that has ended or will be tried again."""
+
+
+async def run_pool(
+    run: RunFolder,
+    plan: Plan,
+    cells: Sequence[Cell],
+    jobs: int,
+    report: Report,
+    run_attempt: RunAttempt,
+    first_pause_s: float = FIRST_PAUSE_S,
+) -> None:
+    """Run the cells, at most `jobs` at a time; if this task is cancelled, stop all children.
+
+    Raises `StoreUnusable` if a result cannot be stored.
+    """
+    limiter = anyio.CapacityLimiter(jobs)
+
+    async def work(cell: Cell) -> None:
+        async with limiter:
+            retry = partial(report, cell)
+            report(cell, await _run_with_attempts(run, plan, cell, run_attempt, first_pause_s, retry))
+
+    async with anyio.create_task_group() as group:
+        for cell in cells:
+            group.start_soon(work, cell)
+
+
+async def _run_with_attempts(
+    run: RunFolder,
+    plan: Plan,
+    cell: Cell,
+    run_attempt: RunAttempt,
+    pause: float,
+    report_retry: Callable[[CellRetry], None],
+) -> CellResult | CellFault:
+    for attempt in range(1, plan.max_attempts + 1):
+        status, reason = await run_attempt(run, cell)
+        result = run.load_result(cell)
+        is_last = attempt == plan.max_attempts
+        if result is not None and _needs_retry(plan, result) and not is_last:
+            pause = min(pause, MAX_PAUSE_S)
+            report_retry(CellRetry(attempt, result.detail, pause))
+            await anyio.sleep(pause)
+            pause *= 2
+        elif result is not None:
+            if attempt > 1:
+                result = result.model_copy(update={"attempts": attempt})
+                run.save_result(cell, result)
+            return result
+        elif is_last or not _is_interruption(status):
+            return CellFault(cell, reason)
+        else:
+            report_retry(CellRetry(attempt, reason, 0.0))
+    raise AssertionError("unreachable: the last attempt returns")
+
+
+def _needs_retry(plan: Plan, result: CellResult) -> bool:
+    """Return True if the model's provider failed, or if a preemptible machine was lost."""
+    return result.interrupted and (result.instability or plan.preemptible)
+
+
+def _is_interruption(status: int) -> bool:
+    """Return True if a signal ended the child or its worker was lost. A child that fails by itself would fail again."""
+    return status < 0 or status == INTERRUPTED_STATUS
+
+
+async def run_child(run: RunFolder, cell: Cell) -> tuple[int, str]:
+    """Run one attempt of a cell in a child process; return its exit status and the last line of its messages."""
+    log = run.path / "logs" / f"{cell.case}-{cell.arm}-{cell.repetition}.txt"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    arguments = (str(run.path), cell.model_dump_json(), str(os.getpid()))
+    argv = [sys.executable, "-m", "tui_agent.evals.runs.cell_main", *arguments]
+    with log.open("wb") as output:
+        process = await anyio.open_process(
+            argv, stdin=DEVNULL, stdout=output, stderr=output, start_new_session=True, env=_environment()
+        )
+        try:
+            status = await process.wait()
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await _stop(process)
+            raise
+    return status, _last_line(log) or _describe_end(run.path, status)
+
+
+def _describe_end(folder: Path, status: int) -> str:
+    """Describe the end of a child that left no message."""
+    if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
+        return f"the disk of {folder} is full. Free some space, then resume the run"
+    if killed := describe_end("exited", status, None):
+        return f"its process was {killed}"
+    return f"its process ended with status {status} without a result; a test or a plugin may have ended it"
+
+
+async def _stop(process: Process) -> None:
+    """Ask a child to close its session; after the grace period, kill it and all its processes."""
+    for signal_number in (signal.SIGINT, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, signal_number)
+        except ProcessLookupError:
+            return
+        with anyio.move_on_after(GRACE_PERIOD_S):
+            await process.wait()
+            return
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONUNBUFFERED": "1"}
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_bytes()[-4_000:].decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:MAX_ATTEMPT_CHARS] if lines else ""

@@ -1,0 +1,103 @@
+"""Static checks of a cell: the number of findings of each linter and of pytest, before and after the agent's work.
+
+Invariant: programs run on copies with the hidden tests. A program that is not installed or fails is left out.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from tui_agent.evals.cases.case import Case
+from tui_agent.evals.checks.workspace import create_workspace
+from tui_agent.evals.checks.workspace_checks import Checker
+from tui_agent.evals.runs.plan import CheckProgram, Findings
+from tui_agent.ports.environment import ExecSpec
+
+MAX_OUTPUT_BYTES: Final = 2_000_000
+COMMANDS: Final[dict[CheckProgram, tuple[tuple[str, ...], re.Pattern[str]]]] = {
+    "pytest": (
+        ("pytest", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider"),
+        re.compile(r"^(?:FAILED|ERROR) ", re.MULTILINE),
+    ),
+    "ruff": (
+        ("ruff", "check", "--quiet", "--no-cache", "--output-format=concise"),
+        re.compile(r"^\S.*:\d+:\d+: ", re.MULTILINE),
+    ),
+    "mypy": (
+        ("mypy", f"--cache-dir={os.devnull}", "--no-error-summary"),
+        re.compile(r"^\S.*: error: ", re.MULTILINE),
+    ),
+    "bandit": (("bandit", "--quiet", "--format", "json"), re.compile(r'^ *+"test_id": ', re.MULTILINE)),
+}
+"""Maps a program to (its command, a pattern). The pattern matches each finding in the output once."""
+EXPECTED_CODES: Final = {"pytest": (0, 1, 2, 5)}
+"""Maps a program to the exit codes of a complete run.
+
+The codes are (0, 1) for programs not listed. pytest ends with 5 if it finds no tests.
+"""
+
+
+async def run_static_checks(
+    programs: Sequence[CheckProgram], case: Case, checker: Checker, folder: Path
+) -> tuple[dict[str, Findings], tuple[str, ...]]:
+    """Return the number of findings of each program in the changed Python files, and notes about programs that failed.
+
+    `folder` is the cell's folder. pytest runs all tests, even if their files did not change. Raises `ConfigError` if
+    the fixture cannot be copied.
+    """
+    fixture, workspace = folder / "fixture", folder / "repo"
+    create_workspace(case, fixture)
+    try:
+        files = sorted(_changed_files(fixture, workspace))
+        older = [name for name in files if (fixture / name).is_file()]
+        before, _ = await _count(programs, case, checker, fixture, older)
+        after, notes = await _count(programs, case, checker, workspace, files)
+    except OSError as error:
+        return {}, (f"The static checks could not run: {error}",)
+    finally:
+        shutil.rmtree(fixture, ignore_errors=True)
+    return {name: Findings(before=before.get(name), after=count) for name, count in after.items()}, tuple(
+        notes
+    )
+
+
+def _changed_files(fixture: Path, workspace: Path) -> Iterator[str]:
+    for place, folders, names in os.walk(workspace):
+        folders[:] = [name for name in folders if not name.startswith(".") and name != "node_modules"]
+        for path in (Path(place, name) for name in names if name.endswith(".py")):
+            name = path.relative_to(workspace)
+            if path.is_file() and not path.is_symlink() and not _is_equal(path, fixture / name):
+                yield f"./{name}"
+
+
+def _is_equal(path: Path, other: Path) -> bool:
+    return other.is_file() and path.read_bytes() == other.read_bytes()
+
+
+async def _count(
+    programs: Sequence[CheckProgram], case: Case, checker: Checker, folder: Path, files: Sequence[str]
+) -> tuple[dict[str, int], list[str]]:
+    """Return the number of findings of each program in a folder, and notes about the programs that failed."""
+    counts, notes = dict[str, int](), list[str]()
+    async with checker.copy(folder, "static") as env:
+        for program in programs:
+            words, pattern = COMMANDS[program]
+            chosen = () if program == "pytest" else files
+            if program != "pytest" and not files:
+                counts[program] = 0
+                continue
+            spec = ExecSpec(
+                argv=(*words, *chosen), timeout=case.test_timeout_seconds, max_output=MAX_OUTPUT_BYTES
+            )
+            result = await env.exec(spec, lambda data: None)
+            text = result.output.decode("utf-8", "replace")
+            count = len(pattern.findall(text))
+            if count or result.exit_code in EXPECTED_CODES.get(program, (0, 1)):
+                counts[program] = count
+            elif result.outcome != "not_found":
+                notes.append(f"{program} gave no findings: {result.message or text.strip()[-200:]}")
+    shutil.rmtree(Path(env.root).parent, ignore_errors=True)
+    return counts, notes

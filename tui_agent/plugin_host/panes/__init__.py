@@ -1,0 +1,1 @@
+"""Panes and folds of plugins, in a child process."""
