@@ -70,6 +70,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.controller: SessionController | None = None
         self.waiting_intents = []
         self._last_stop = 0.0
+        self._runs_shell_line = False
+        """True if the footer says that Enter runs the typed shell line."""
 
     def on_mount(self) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -217,7 +219,8 @@ class AgentApp(SessionApp, inherit_bindings=False):
             self.controller.drafts.schedule_save()
             if self.controller.chat.new_rows_text:
                 self.controller.chat.show_status()  # Its key for the newest row depends on the text.
-            if self.controller.questions.is_waiting or self.controller.is_running:
+            is_changed = is_shell_line(self.editor.text) != self._runs_shell_line
+            if is_changed or self.controller.questions.is_waiting or self.controller.is_running:
                 self.show_keys()  # What Enter does depends on the text.
             if not self.editor.text:
                 self.controller.start_page.focus()
@@ -305,6 +308,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
                 hidden |= {"open_block"}
         actions = [action for action in self.actions if action.name not in hidden]
         keys = footer(actions, scopes, running=running)
+        self._runs_shell_line = is_shell_line(self.editor.text)
+        if self._runs_shell_line:
+            keys = [key._replace(word="run") if key.action == "send" else key for key in keys]
         if self.controller is not None and self.controller.questions.enter_answers(self.editor.text):
             keys = [key._replace(word="answer") if key.action in ("send", "steer") else key for key in keys]
         candidate = self.prompt.menu.candidate

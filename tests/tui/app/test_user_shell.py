@@ -11,6 +11,14 @@ async def _feed(driven: Driven, *payloads: Payload) -> None:
     await driven.settle()
 
 
+async def test_the_key_bar_says_that_enter_runs_a_shell_line() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        await driven.type("!ls")
+        assert "Enter run" in driven.rows()[-1]
+        await driven.press("backspace", "backspace", "backspace")
+        assert "Enter send" in driven.rows()[-1]
+
+
 async def test_a_running_command_shows_its_row_its_output_and_the_status_and_esc_stops_it() -> None:
     async with open_app(golden("night_shift")) as driven:
         await _feed(
