@@ -10,6 +10,7 @@ import pytest
 
 from tests.engine.harness import Bench, call, running, say
 from tests.stubs.legal_history import check_pairs
+from tests.stubs.sandboxed import git
 from tests.stubs.tool_context import tools_of
 from tui_agent.protocol.commands import (
     Command,
@@ -104,6 +105,25 @@ async def test_undo_takes_back_a_turn_with_its_files_and_redo_brings_both_again(
         await go(bench, Redo())
         assert (files(tmp_path), said(bench)) == ({"a.txt": "one", "b.txt": "two"}, ["first", "second"])
         assert check_pairs(bench.recorder.messages()) == []
+
+
+async def test_an_undo_names_the_commits_that_git_keeps(tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    root.mkdir()
+    git(root, "init", "-q")
+    for key, value in (("user.name", "Ada"), ("user.email", "ada@example.org")):
+        git(root, "config", key, value)
+    answers = [write("a.txt", "one"), shell("git add a.txt && git commit -qm 'Add a'"), say("A."), say("B.")]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        await go(bench, Undo())
+        await go(bench, Undo())
+        commit = f"{git(root, 'rev-parse', 'HEAD')[:7]} Add a"
+        assert [move.kept_commits for move in bench.of(SessionHeadMoved)] == [(), (commit,)]
+        assert not (root / "a.txt").exists()
+        await go(bench, Redo())
+        assert bench.of(SessionHeadMoved)[-1].kept_commits == ()
 
 
 @pytest.mark.slow

@@ -70,11 +70,17 @@ def confinement(
     return Confinement(detect.detect_sandbox() if confines else detect.SandboxSupport(), bounds, records)
 
 
-def git(folder: Path, *words: str) -> str:
-    """A git call of the test's own."""
+def git(folder: Path, *words: str, time: str = "") -> str:
+    """A git call of the test's own, as at this time."""
+    dates = {"GIT_COMMITTER_DATE": time, "GIT_AUTHOR_DATE": time} if time else {}
     command = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", *words]
     done = subprocess.run(
-        command, cwd=folder, env={**os.environ, **SETTINGS}, check=True, capture_output=True, text=True
+        command,
+        cwd=folder,
+        env={**os.environ, **SETTINGS, **dates},
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return done.stdout
 

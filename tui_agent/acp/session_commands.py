@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tui_agent.folds.session.generated_files import describe_restored
+from tui_agent.folds.text.kept_commits import describe_kept_commits
 from tui_agent.protocol.commands import Command, Compact, Redo, SubmitPrompt, Undo
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.command import OfferedCommand
@@ -56,8 +57,8 @@ class ReportedCommand(SettledCommand):
 
 def _describe(event: Envelope) -> str:
     match event.payload:
-        case SessionHeadMoved(reason=reason):
-            return _MOVES.get(reason, "")
+        case SessionHeadMoved(reason=reason, kept_commits=commits):
+            return f"{_MOVES.get(reason, '')} {describe_kept_commits(commits)}".strip()
         case CheckpointRestored(kept_count=kept) as restored:
             changed = (
                 f" Kept {format_count(kept, 'file that was', 'files that were')} changed since then."

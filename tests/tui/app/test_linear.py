@@ -75,13 +75,17 @@ async def test_undo_redo_and_the_changes_can_be_had_without_a_screen() -> None:
         "line 2, added, new 0",
     ]
     session.feed(
-        SessionHeadMoved(from_seq=9, to_seq=3, reason="undo", files=True),
+        SessionHeadMoved(from_seq=9, to_seq=3, reason="undo", files=True, kept_commits=("1a2b3c4 Add a",)),
         CheckpointRestored(source="a", commit="b", paths=("a.py", "b.py"), skipped_paths=("mine.py",)),
     )
     for record in session.records[-2:]:
         assert isinstance(record, Envelope)
         linear.write_event(record)
-    assert said[-2:] == ["undo done", "2 files restored. 1 file kept, because you changed it."]
+    assert said[-3:] == [
+        "undo done",
+        "Commit 1a2b3c4 “Add a” stays. To undo in git, too, and keep all files: git reset 1a2b3c4~1",
+        "2 files restored. 1 file kept, because you changed it.",
+    ]
 
 
 def test_a_subtask_is_told_under_its_name_and_its_words_are_no_answer() -> None:

@@ -62,12 +62,20 @@ async def test_what_was_taken_back_is_gone_from_the_screen_and_comes_again() -> 
         await driven.settle()
         assert "the second thing" in driven.text()
         end = len(driven.session.records) - 1
-        driven.session.feed(SessionHeadMoved(to_seq=second - 1, from_seq=end, reason="undo", turn=2, parts=3))
+        commits = tuple(f"{number}a2b3c4 Number {number}" for number in range(1, 5))
+        driven.session.feed(
+            SessionHeadMoved(
+                to_seq=second - 1, from_seq=end, reason="undo", turn=2, parts=3, kept_commits=commits
+            )
+        )
         driven.session.feed(CheckpointRestored(source="c" * 40, commit="c" * 40, paths=("a.py", "b.py")))
         await driven.settle()
         assert "the second thing" not in driven.text()
         assert "the first thing" in driven.text()
         assert "2 files restored: a.py, b.py" in driven.text()
+        assert "These commits stay: 1a2b3c4 “Number 1”, 2a2b3c4" in driven.text()
+        text = " ".join(re.sub(r"[│ ]+", " ", driven.text()).split())
+        assert "git reset" in text
         last = len(driven.session.records) - 1
         driven.session.feed(SessionHeadMoved(to_seq=end, from_seq=last, reason="redo", turn=2, parts=3))
         await driven.settle()

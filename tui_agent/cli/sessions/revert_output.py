@@ -3,6 +3,7 @@
 from tui_agent.cli.output import say, table, warn
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.generated_files import describe_restored
+from tui_agent.folds.text.kept_commits import describe_kept_commits
 from tui_agent.protocol.commands import Revert
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, FolderChange
 from tui_agent.protocol.events.session import SessionHeadMoved
@@ -38,6 +39,7 @@ def as_json(session: str, result: RevertResult) -> dict[str, object]:
         "unavailable": plan.unavailable,
         "moved_from": None if moved is None else moved.from_seq,
         "reason": None if moved is None else moved.reason,
+        "kept_commits": [] if moved is None else list(moved.kept_commits),
         "restored": None if restored is None else list(restored.paths),
         "restored_more": 0 if restored is None else restored.unlisted_count,
         "kept": [] if restored is None else list(restored.skipped_paths),
@@ -85,6 +87,8 @@ def print_result(result: RevertResult, request: Revert) -> None:
     moved, restored = result.moved, result.restored
     if moved is not None and request.conversation:
         say(f"The conversation is now at event {moved.to_seq}; it was at event {moved.from_seq}.")
+        if moved.kept_commits:
+            say(describe_kept_commits(moved.kept_commits))
     folders = {folder.path for folder in result.plan.folders}
     known = (
         folders

@@ -14,6 +14,7 @@ from anyio import to_thread
 from tui_agent.engine.checkpoints.attribution import file_changed_event
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.checkpoints.file_hunk import content_without, find_hunk
+from tui_agent.engine.checkpoints.kept_commits import find_kept_commits
 from tui_agent.engine.checkpoints.remaining_changes import (
     FileRecords,
     find_remaining_changes,
@@ -147,7 +148,9 @@ class Rewind:
             restored = await self._restore(store, target, plan)
         left = await self._file_records(shared) if target.conversation and store is not None else None
         if target.conversation:
-            self._move(target, files=restored is not None, from_seq=self._recorder.state.seq)
+            commits = await self._find_kept_commits(target, shared)
+            files, from_seq = restored is not None, self._recorder.state.seq
+            self._move(target, files=files, from_seq=from_seq, commits=commits)
         elif restored is not None and restored[1].paths:
             await self._move_past_file_changes(replace(target, reason="files"), *restored, from_seq=start)
         if restored is not None:
@@ -157,6 +160,11 @@ class Rewind:
             kept = () if restored is None else restored[1].kept_paths
             await self._record_remaining_changes(store, left, shared, kept)
         await self._recorder.commit()
+
+    async def _find_kept_commits(self, target: Target, shared: int) -> tuple[str, ...]:
+        if not target.files or target.reason not in ("undo", "revert"):
+            return ()
+        return await to_thread.run_sync(find_kept_commits, self._recorder, shared)
 
     async def _record_remaining_changes(
         self, store: Checkpoints, left: FileRecords, shared: int, kept: Sequence[str]
@@ -299,7 +307,15 @@ class Rewind:
         await self._recorder.commit()
         return plan, await store.restore(plan, _expand_overwrite(target.overwrite, plan))
 
-    def _move(self, target: Target, *, files: bool, from_seq: int, hunk: RevertedHunk | None = None) -> None:
+    def _move(
+        self,
+        target: Target,
+        *,
+        files: bool,
+        from_seq: int,
+        hunk: RevertedHunk | None = None,
+        commits: tuple[str, ...] = (),
+    ) -> None:
         recorder = self._recorder
         before, is_redo = recorder.state, target.reason == "redo"
         recorder.append(
@@ -317,6 +333,7 @@ class Rewind:
                 used=before.used,
                 run_id=before.run_id,
                 hunk=hunk,
+                kept_commits=commits,
             )
         )
         close_calls(recorder, why="the session was reverted to this point")

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from tui_agent.folds.dispatch import Handlers
 from tui_agent.folds.session.generated_files import describe_restored
+from tui_agent.folds.text.kept_commits import describe_kept_commits
 from tui_agent.folds.text.labels import (
     fork_changes,
     skipped_lines_notice,
@@ -357,7 +358,7 @@ def _on_session_head_moved(draft: Draft, ev: Envelope, payload: SessionHeadMoved
     else:
         headline = _HEAD_MOVES[reason].format(place=_describe_place(draft, payload.to_seq))
     files = "" if payload.files else "Files were not changed."
-    draft.add_notice(ev, "resume", "info", (headline, files))
+    draft.add_notice(ev, "resume", "info", (headline, files, describe_kept_commits(payload.kept_commits)))
 
 
 @NOTICE_HANDLERS.on(CheckpointRestored)

@@ -88,6 +88,10 @@ class RevertedHunk(FrozenModel):
     hunk: int
 
 
+MAX_KEPT_COMMITS = 8
+"""Maximum number of commits listed in one event."""
+
+
 class SessionHeadMoved(Payload):
     """The session moved to an earlier event: the branch continues from `to_seq`. Later events stay in the log.
 
@@ -98,7 +102,9 @@ class SessionHeadMoved(Payload):
 
     With the reasons `hunk` and `files`, only files changed: `to_seq` is the event just before this one, and `from_seq` is
     the event before the changes. `hunk` is the reverted hunk. `redone` is the reason of the move that a redo reverses,
-    and `restored_turns` is the number of turns that the redo restores.
+    and `restored_turns` is the number of turns that the redo restores. `kept_commits` are git commits of the undone
+    turns, oldest first, as a short id and the subject (`1a2b3c4 Fix the total`): git still has them. At most
+    `MAX_KEPT_COMMITS` are listed.
     """
 
     kind: Literal["session.head_moved"] = "session.head_moved"
@@ -115,6 +121,7 @@ class SessionHeadMoved(Payload):
     used: BudgetUse = BudgetUse()
     run_id: RunId | None = None
     hunk: RevertedHunk | None = None
+    kept_commits: tuple[str, ...] = ()
 
 
 class SessionContextLoaded(Payload):

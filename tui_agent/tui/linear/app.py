@@ -22,6 +22,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.approvals import Approvals
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.generated_files import describe_restored
+from tui_agent.folds.text.kept_commits import describe_kept_commits
 from tui_agent.folds.text.labels import (
     MAP_COMES_LATER,
     always_label,
@@ -432,7 +433,8 @@ def _question_lines(question: QuestionAsked) -> list[str]:
 def _undo_lines(payload: SessionHeadMoved | CheckpointRestored) -> list[str]:
     """Return the lines for an undo or a redo, and for the files that it restored."""
     if isinstance(payload, SessionHeadMoved):
-        return [f"{payload.reason} done"] if payload.reason in ("undo", "redo") else []
+        done = f"{payload.reason} done" if payload.reason in ("undo", "redo") else ""
+        return [line for line in (done, describe_kept_commits(payload.kept_commits)) if line]
     kept = payload.kept_count
     pronoun = "it" if kept == 1 else "them"
     kept_words = f" {format_count(kept, 'file')} kept, because you changed {pronoun}." if kept else ""

@@ -1,0 +1,21 @@
+"""The sentence about git commits that an undo keeps."""
+
+from collections.abc import Sequence
+
+MAX_NAMED = 3
+"""Maximum number of commits that the sentence names."""
+
+
+def describe_kept_commits(commits: Sequence[str]) -> str:
+    """Return a sentence about the commits of undone turns and how git undoes them; empty if there are none.
+
+    A commit is given as its short id and its subject, oldest first.
+    """
+    if not commits:
+        return ""
+    named = [f"{commit[:7]} “{commit[8:]}”" for commit in commits[:MAX_NAMED]]
+    more = f" and {len(commits) - MAX_NAMED} more" if len(commits) > MAX_NAMED else ""
+    subject = (
+        f"Commit {named[0]} stays" if len(commits) == 1 else f"These commits stay: {', '.join(named)}{more}"
+    )
+    return f"{subject}. To undo in git, too, and keep all files: git reset {commits[0][:7]}~1"
