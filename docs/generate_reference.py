@@ -182,9 +182,9 @@ def command_line_page() -> str:
     """Return the text of docs/command-line.md."""
     lines = [f"# The command line\n\n{NOTE}\n"]
     lines.append(
-        "Errors go to standard error as one line that says what happened, to what, and what to do. `--debug` adds"
+        "An error is one line on standard error. The line says what failed and what to do. `--debug` adds a traceback."
     )
-    lines.append("a traceback. Output is coloured only on a terminal, and not if `NO_COLOR` is set.")
+    lines.append("Output is coloured on a terminal, unless `NO_COLOR` is set.")
     lines.append("\n| exit status | meaning |\n|---|---|")
     lines += [f"| {int(status)} | {meaning} |" for status, meaning in EXITS.items()]
     lines.append(

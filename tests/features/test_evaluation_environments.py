@@ -200,7 +200,7 @@ def test_a_broken_environment_is_named_with_its_reason(text: str, message: str, 
     "answer, message",
     [
         ("x" * 20, "The environment's answer to POST /sessions is larger than 10 B."),
-        ("{}", "The environment's answer has another format: 'session'"),
+        ("{}", "The environment's answer has an unexpected format: 'session'"),
         ("busy", "busy"),
     ],
 )

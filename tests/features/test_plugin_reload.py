@@ -90,7 +90,7 @@ async def test_a_plugin_that_is_turned_on_or_off_elsewhere_is_used_or_dropped(tm
         settings.write_text('plugins_enabled = ["git', encoding="utf-8")
         mistake = await _next(follower, lambda payload: isinstance(payload, ErrorRaised))
         assert isinstance(mistake, ErrorRaised) and str(settings) in mistake.message
-        assert "the same plugins stay on" in mistake.hint
+        assert "the loaded plugins do not change" in mistake.hint
         settings.write_text("", encoding="utf-8")
         assert await _news(follower, "git") == PluginUnloaded(plugin="git")
 

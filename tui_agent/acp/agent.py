@@ -304,7 +304,7 @@ def _trust_notice(base: StartupContext) -> str:
     if not undecided:
         return ""
     return (
-        f"Not used, because you have not trusted them yet: {list_first(undecided, 4)}. "
+        f"These files are not used, because you have not trusted them yet: {list_first(undecided, 4)}. "
         f"To see the files and decide, run `tui-agent trust` in {base.options.cwd}."
     )
 

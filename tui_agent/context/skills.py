@@ -213,7 +213,7 @@ def _parse_skill(
     if not head:
         has_start = text.lstrip().startswith("---")
         fault = "its front matter has no end: the line --- is missing"
-        fault = fault if has_start else f"{GUIDE} does not start with --- and the skill's description"
+        fault = fault if has_start else f"{GUIDE} must begin with ---, a description and another ---"
         return _broken_skill(folder_name, origin, path, fault)
     if _NAME.fullmatch(name) is None:
         return _broken_skill(

@@ -82,7 +82,7 @@ class ExtensionBuilder:
             config, fault = self._base.load_config(), None
             configure_host(self._host, self._base, config)
         except ConfigError as error:
-            hint = f"{error.hint} Until then, the same plugins stay on.".strip()
+            hint = f"{error.hint} Until then, the loaded plugins do not change.".strip()
             fault = ErrorRaised(where="configuration", message=error.message, hint=hint)
         before, self._config_fault = self._config_fault, fault
         return [] if fault is None or fault == before else [fault]

@@ -211,7 +211,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     ),
     "a look-alike that matches": (
         {**ACME, "not_examples": ["acme_x", "acme_aaaaabbbbb0000011111"]},
-        "not_examples 2: 'acme_aaaaabbbbb0000011111' is redacted but must not be",
+        "not_examples 2: 'acme_aaaaabbbbb0000011111' is redacted, but must stay as it is",
     ),
     "id of a bundled rule": ({**ACME, "id": "github-token"}, "the id 'github-token'"),
 }

@@ -95,7 +95,9 @@ class ModelProfile(Table):
         300.0, gt=0, description="Seconds without data after which a request is treated as stalled."
     )
     max_output: int = Field(
-        0, ge=0, description="Maximum tokens of one answer; 0: the model's limit, with a cap."
+        0,
+        ge=0,
+        description="Maximum tokens of one answer; 0: the model's limit, but at most 32,768 and a quarter of the context window.",
     )
     reasoning_effort: Effort | None = Field(
         None,
@@ -230,7 +232,7 @@ class DelegationSettings(Table):
         description="Maximum number of levels of subtasks below the main agent; 1: a subtask cannot start another subtask.",
     )
     max_iterations: int = Field(
-        30, ge=1, le=500, description="Maximum iterations of a subtask; a named agent may set its own."
+        30, ge=1, le=500, description="Maximum iterations of a subtask; a named agent can set its own."
     )
     timeout_seconds: float = Field(
         1_800.0, gt=0, allow_inf_nan=False, description="Seconds after which a subtask is stopped."
@@ -253,7 +255,7 @@ class McpServerTable(Table):
     args: tuple[str, ...] = Field((), description="The arguments of the program.")
     env: dict[VariableName, str] = Field(
         default_factory=dict,
-        description="Environment variables for the server; `${NAME}` stands for your variable NAME, `${NAME:-x}` for x if NAME is not set.",
+        description="Environment variables for the server. `${NAME}` is replaced by your variable NAME; `${NAME:-x}` becomes x if NAME is not set.",
     )
     cwd: str = Field("", description="The folder in which the server runs; empty: the workspace.")
     url: str = Field("", description="The address of an HTTP server; use it instead of `command`.")

@@ -116,5 +116,6 @@ async def _read_body(answer: "httpx.Response") -> bytes:
 
 def _bad_answer(error: Exception) -> EnvironmentFault:
     return EnvironmentFault(
-        f"The environment's answer has another format: {error}", hint="Use the same version of tui-agent."
+        f"The environment's answer has an unexpected format: {error}",
+        hint="Use the same version of tui-agent.",
     )

@@ -20,7 +20,7 @@ def failed_example(rule: Rule) -> str:
             return f"examples {number}: {reason}"
     for number, example in enumerate(rule.not_examples, 1):
         if covered := _format_spans(rule, example_text(example, rule.id).encode()):
-            return f"not_examples {number}: {covered} is redacted but must not be"
+            return f"not_examples {number}: {covered} is redacted, but must stay as it is"
     return ""
 
 

@@ -186,8 +186,8 @@ def _explain_line(line: str, bounds: Bounds, network: bool) -> str:
     if _CROSS_DEVICE.search(line):
         place = f"{_describe_paths(outside)} is" if outside else "parts of the workspace are"
         return (
-            f"In the sandbox, {place} on a file system of its own, so files cannot be renamed or linked across. "
-            "They can be copied, as mv does."
+            f"In the sandbox, {place} on a file system of its own, so renames and links to or from it fail. "
+            "Copy files instead, as mv does."
         )
     if _EXISTS.search(line) and any(name in line for name in bounds.absent):
         return "The command tried to create a repository, which the sandbox does not allow."
