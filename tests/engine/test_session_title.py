@@ -33,6 +33,14 @@ async def test_the_first_sentence_of_the_first_answer_replaces_the_first_message
     assert bench.recorder.state.title == SENTENCE
 
 
+async def test_a_message_with_a_long_paste_gives_its_own_words_as_title(tmp_path: Path) -> None:
+    message = SubmitPrompt(text=f"{'pasted line' * 9_000} {MESSAGE}", own_words=MESSAGE)
+    async with running(tmp_path, [say("Done.")]) as bench:
+        bench.submit(message)
+        await bench.until("turn.finished")
+    assert titles(bench) == [(MESSAGE, "auto")]
+
+
 async def test_an_answer_without_a_good_sentence_leaves_the_message_as_title(tmp_path: Path) -> None:
     async with running(tmp_path, [say("Done."), say(f"{SENTENCE}.")]) as bench:
         bench.submit(SubmitPrompt(text=MESSAGE))

@@ -156,6 +156,7 @@ def prompt_from_queue(queued: UserQueued) -> UserMessageReceived:
         source="queue",
         queue_id=queued.queue_id,
         command=queued.command,
+        own_words=queued.own_words,
     )
 
 
@@ -166,4 +167,5 @@ def prompt_from_steering(message: UserSteered) -> UserMessageReceived:
         attachments=message.attachments,
         mentions=message.mentions,
         command=message.command,
+        own_words=message.own_words,
     )

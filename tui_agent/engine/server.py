@@ -224,15 +224,16 @@ class Engine:
         self, command: commands.SubmitPrompt | commands.Steer | commands.Queue, group: TaskGroup
     ) -> None:
         recorder = self._parts.recorder
-        images = load_attachments(self._parts.blobs, command.attachments)
+        images, own_words = load_attachments(self._parts.blobs, command.attachments), command.own_words
         if not self._turns.is_running:
-            message = UserMessageReceived(text=command.text, attachments=images)
+            message = UserMessageReceived(text=command.text, attachments=images, own_words=own_words)
             self._begin_turn(message, group, command)
         elif isinstance(command, commands.Steer) and _is_steerable(recorder.state):
-            self._steer(UserSteered(text=command.text, attachments=images), group, command)
+            message_now = UserSteered(text=command.text, attachments=images, own_words=own_words)
+            self._steer(message_now, group, command)
         else:
             queue_id = self._parts.ids.request()
-            queued = UserQueued(queue_id=queue_id, text=command.text, attachments=images)
+            queued = UserQueued(queue_id=queue_id, text=command.text, attachments=images, own_words=own_words)
             recorder.append(queued, cause=command.id)
 
     def _continue_turn(self, command: commands.ContinueTurn, group: TaskGroup) -> None:

@@ -38,16 +38,16 @@ def title_from_message(recorder: Recorder, message: UserMessageReceived) -> None
 
     Does nothing if there is a title, unless the title is only a greeting or comes from an undone message.
     """
-    state = recorder.state
+    state, words = recorder.state, message.own_words or message.text
     is_undone = state.titled_by in ("auto", "answer") and not state.root_task
     is_weak = not is_undone and state.titled_by == "auto" and is_greeting(state.title)
     if (
         (state.title and not is_weak and not is_undone)
-        or not isinstance(message.text, str)
+        or not isinstance(words, str)
         or message.source == INIT_SOURCE
     ):
         return
-    text = " ".join(message.text.split())
+    text = " ".join(words.split())
     if is_weak:
         end = _SENTENCE_END.search(text)
         sentence = text[: end.start()] if end is not None else text

@@ -36,11 +36,15 @@ class CommandBase(FrozenModel):
 
 
 class SubmitPrompt(CommandBase):
-    """Start a turn with this message. Rejected while a turn runs; `Steer` and `Queue` are for running turns."""
+    """Start a turn with this message. Rejected while a turn runs; `Steer` and `Queue` are for running turns.
+
+    `own_words` are the words that the user typed around long pastes; empty if nothing long was pasted.
+    """
 
     kind: Literal["submit_prompt"] = "submit_prompt"
     text: str
     attachments: tuple[Attachment, ...] = ()
+    own_words: str = ""
 
 
 class Delegate(CommandBase):
@@ -74,6 +78,7 @@ class Steer(CommandBase):
     kind: Literal["steer"] = "steer"
     text: str
     attachments: tuple[Attachment, ...] = ()
+    own_words: str = ""
 
 
 class Queue(CommandBase):
@@ -82,6 +87,7 @@ class Queue(CommandBase):
     kind: Literal["queue"] = "queue"
     text: str
     attachments: tuple[Attachment, ...] = ()
+    own_words: str = ""
 
 
 class Unqueue(CommandBase):

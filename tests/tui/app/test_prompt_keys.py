@@ -172,7 +172,18 @@ async def test_a_long_paste_becomes_a_chip_and_goes_out_whole() -> None:
         assert "[pasted 312 lines]" in driven.text() and "line 200" not in driven.text()
         await driven.press("enter")
         [command] = driven.session.submitted
-        assert isinstance(command, SubmitPrompt) and command.text == PASTE
+        assert isinstance(command, SubmitPrompt) and command.text == PASTE and command.own_words == ""
+
+
+async def test_a_message_with_a_long_paste_carries_its_own_words() -> None:
+    async with open_app(golden("night_shift")) as driven:
+        driven.app.prompt.editor.post_message(events.Paste(PASTE))
+        await driven.pilot.pause()
+        await driven.type(" what is this?")
+        await driven.press("enter")
+        [command] = driven.session.submitted
+        assert isinstance(command, SubmitPrompt) and command.text == f"{PASTE} what is this?"
+        assert command.own_words == "what is this?"
 
 
 async def test_a_text_that_no_model_can_take_is_refused_with_the_limit() -> None:

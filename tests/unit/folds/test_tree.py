@@ -12,7 +12,7 @@ from tui_agent.protocol.base import RequestId
 from tui_agent.protocol.events.eval import TestFinished
 from tui_agent.protocol.events.files import FileChanged
 from tui_agent.protocol.events.model import ModelResponded
-from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted
+from tui_agent.protocol.events.turn import TurnEnd, TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.protocol.parts import TextPart, Usage
 
 SCRIPTS = st.lists(st.integers(0, 10_000) | st.none(), max_size=60)
@@ -141,6 +141,12 @@ def test_a_message_is_told_with_what_came_of_it() -> None:
     assert (second.outcome.state, second.outcome.label) == ("failed", "2 tests fail, agent says done")
     assert (third.outcome.state, third.outcome.label) == ("stopped", "stopped")
     assert third.last_seq == len(story.events) - 1
+
+
+def test_a_message_with_a_long_paste_is_named_by_its_own_words() -> None:
+    story = Story()
+    story.add(UserMessageReceived(text="pasted\n" * 60 + "what is this?", own_words="what is this?"))
+    assert view_of(story).branches[0].turns[0].text == "what is this?"
 
 
 def test_an_undo_that_was_taken_back_leaves_no_branch_to_show() -> None:

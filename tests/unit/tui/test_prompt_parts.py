@@ -196,6 +196,14 @@ def test_two_pastes_of_the_same_length_stay_apart() -> None:
     assert long == "[pasted 20,000 lines]" and chips.expand(f"a {long}") == "a " + "z\n" * 20_000
 
 
+def test_the_own_words_of_a_message_are_those_around_its_pastes() -> None:
+    chips = Chips()
+    paste = chips.fold("x\n" * 60)
+    assert chips.own_words(f"{paste} what is\nthis log?") == "what is this log?"
+    assert chips.own_words(f"see {paste} first") == "see first"
+    assert chips.own_words(paste) == "" and chips.own_words("no [pasted 3 lines] here") == ""
+
+
 def test_text_that_looks_like_a_chip_is_left_alone() -> None:
     assert Chips().expand("[pasted 3 lines]") == "[pasted 3 lines]"
 

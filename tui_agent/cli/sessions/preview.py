@@ -138,7 +138,8 @@ def _conversation(records: list[Record], log_part: LogPart) -> dict[str, object]
 
 def _message_entry(record: Record) -> dict[str, object] | None:
     match record:
-        case Envelope(agent="main", payload=UserMessageReceived(text=text)):
+        case Envelope(agent="main", payload=UserMessageReceived(text=text, own_words=words)):
+            text = words or text
             return {"seq": record.seq, "at": record.time, "text": text_preview(text)[:MAX_TEXT_CHARS]}
         case _:
             return None

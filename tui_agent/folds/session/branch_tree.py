@@ -299,7 +299,7 @@ def _apply_to_branch(branch: _OpenBranch, ev: Envelope, lines: LineCounter) -> N
     if is_prompt or is_continuation:
         if current is not None:
             branch.finished.append(current.result())
-        text = payload.text if isinstance(payload, UserMessageReceived) else ""
+        text = payload.own_words or payload.text if isinstance(payload, UserMessageReceived) else ""
         branch.current = TurnResultFold(ev.seq, ev.time, text, lines)
     if branch.current is not None:
         branch.current.apply(ev)

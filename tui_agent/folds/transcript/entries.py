@@ -73,6 +73,13 @@ class UserEntry(EntryBase):
     """The mentions in the message. The texts that were read for the mentions are left out."""
     command: str = ""
     """The slash command that produced the text, as the user typed it. Empty if no command did."""
+    own_words: str = ""
+    """The words that the user typed around long pastes. Empty if nothing long was pasted."""
+
+    @property
+    def headline(self) -> LongText:
+        """The text that names the message in lists: the user's own words rather than what was pasted."""
+        return self.own_words or self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,8 @@ def _on_user_message_received(draft: Draft, ev: Envelope, payload: UserMessageRe
     head = draft.entry_fields(ev, f"user.{ev.seq}", turn=turn)
     mentions = _without_texts(payload.mentions)
     content = (payload.text, payload.attachments)
-    draft.add(UserEntry(*head, *content, "sent", payload.queue_id, mentions, payload.command))
+    sources = (payload.command, payload.own_words)
+    draft.add(UserEntry(*head, *content, "sent", payload.queue_id, mentions, *sources))
 
 
 def _without_texts(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
@@ -85,7 +86,8 @@ def _without_texts(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
 @MESSAGE_HANDLERS.on(UserQueued)
 def _on_user_queued(draft: Draft, ev: Envelope, payload: UserQueued) -> None:
     head = draft.entry_fields(ev, f"user.{ev.seq}")
-    entry = UserEntry(*head, payload.text, payload.attachments, "queued", payload.queue_id)
+    content = (payload.text, payload.attachments)
+    entry = UserEntry(*head, *content, "queued", payload.queue_id, own_words=payload.own_words)
     draft.queued[payload.queue_id] = draft.add(entry)
 
 
@@ -98,7 +100,8 @@ def _on_user_unqueued(draft: Draft, ev: Envelope, payload: UserUnqueued) -> None
 def _on_user_steered(draft: Draft, ev: Envelope, payload: UserSteered) -> None:
     head = draft.entry_fields(ev, f"user.{ev.seq}")
     mentions = _without_texts(payload.mentions)
-    draft.add(UserEntry(*head, payload.text, payload.attachments, "steered", mentions=mentions))
+    content = (payload.text, payload.attachments)
+    draft.add(UserEntry(*head, *content, "steered", mentions=mentions, own_words=payload.own_words))
 
 
 @MESSAGE_HANDLERS.on(TurnStarted)

@@ -29,7 +29,8 @@ class UserMessageReceived(Payload):
 
     `to_agent` is the named agent that the user delegated the task to; empty for the session's own agent. `mentions` are
     the files and symbols mentioned in the text, as they were when the message was sent. `command` is the slash command
-    that produced the text, as typed. `shell` are commands that the agent runs first.
+    that produced the text, as typed. `shell` are commands that the agent runs first. `own_words` are the words that the
+    user typed around long pastes; lists and titles name the message by these words. Empty if nothing long was pasted.
     """
 
     kind: Literal["user.message"] = "user.message"
@@ -41,12 +42,13 @@ class UserMessageReceived(Payload):
     to_agent: str = ""
     command: str = ""
     shell: tuple[str, ...] = ()
+    own_words: str = ""
 
 
 class UserQueued(Payload):
     """The user queued a message to be sent when the running turn ends.
 
-    `command` is the slash command that produced the message.
+    `command` is the slash command that produced the message. `own_words` are the words around long pastes.
     """
 
     kind: Literal["user.queued"] = "user.queued"
@@ -54,6 +56,7 @@ class UserQueued(Payload):
     text: LongText
     attachments: tuple[ImageContent, ...] = ()
     command: str = ""
+    own_words: str = ""
 
 
 class UserUnqueued(Payload):
@@ -69,7 +72,7 @@ class UserUnqueued(Payload):
 class UserSteered(Payload):
     """The user added a message to the running turn. The next request contains it, after the results of running calls.
 
-    `command` is the slash command that produced the text.
+    `command` is the slash command that produced the text. `own_words` are the words around long pastes.
     """
 
     kind: Literal["user.steered"] = "user.steered"
@@ -77,6 +80,7 @@ class UserSteered(Payload):
     attachments: tuple[ImageContent, ...] = ()
     mentions: tuple[Mention, ...] = ()
     command: str = ""
+    own_words: str = ""
 
 
 class UserShellStarted(Payload):

@@ -124,11 +124,11 @@ class PromptSubmitter:
             pass
         elif not self._host.is_running and not self.under_way:
             self.under_way = True
-            self._host.submit(SubmitPrompt(text=text, attachments=pictures))
+            self._host.submit(SubmitPrompt(text=text, attachments=pictures, own_words=message.own_words))
         elif message.how == "queue":
-            self._host.submit(Queue(text=text, attachments=pictures))
+            self._host.submit(Queue(text=text, attachments=pictures, own_words=message.own_words))
         else:
-            self._host.submit(Steer(text=text, attachments=pictures))
+            self._host.submit(Steer(text=text, attachments=pictures, own_words=message.own_words))
             if questions.is_waiting:
                 key = self._host.app.key_map.key_of("send")
                 self._host.app.say(f"A question still waits for you. {key} in an empty prompt opens it.")

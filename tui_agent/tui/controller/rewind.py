@@ -246,7 +246,7 @@ class RewindActions:
 
 
 def _line(entry: UserEntry) -> str:
-    return clean_line(text_preview(entry.text)) or "(a picture)"
+    return clean_line(text_preview(entry.headline)) or "(a picture)"
 
 
 def _plan_items(planned: CheckpointPlanned) -> list[Item]:

@@ -159,8 +159,8 @@ def _is_message(entry: Entry) -> bool:
 
 def _text_of(entry: Entry) -> str:
     match entry:
-        case UserEntry() | AnswerEntry():
-            return f"“{clean_line(' '.join(text_preview(entry.text).split()))}”"
+        case UserEntry(headline=text) | AnswerEntry(text=text):
+            return f"“{clean_line(' '.join(text_preview(text).split()))}”"
         case ToolEntry():
             return reveal_line(f"{entry.verb} {entry.target}".strip())
         case _:

@@ -19,6 +19,8 @@ from tui_agent.units import format_number
 FOLD_LINES: Final = 20
 FOLD_BYTES: Final = 2048
 CHIP: Final = re.compile(r"\[(?:pasted [\d,]+ (?:lines?|characters)|image [^\[\]\n]+?)(?: #\d+)?\]")
+MAX_OWN_WORDS: Final = 500
+"""Maximum length of the user's own words that name a message with a long paste, in characters."""
 MAX_PATHS_LENGTH: Final = 4_096
 MAX_PATHS: Final = 20
 """Maximum number of paths in a pasted text that become mentions; if there are more, none becomes a mention."""
@@ -96,6 +98,11 @@ class Chips:
     def expand(self, text: str) -> str:
         """Return the text with the chips of pasted texts expanded; the chips of pictures stay labels."""
         return CHIP.sub(lambda chip: self.texts.get(chip.group(), chip.group()), text)
+
+    def own_words(self, text: str) -> str:
+        """Return the text in one line without its pasted texts; empty if it has no pasted text."""
+        own = CHIP.sub(lambda chip: " " if chip.group() in self.texts else chip.group(), text)
+        return " ".join(own.split())[:MAX_OWN_WORDS] if own != text else ""
 
     def pictures_in(self, text: str) -> tuple[Picture, ...]:
         """Return the pictures that have a chip in the text, in the order of the text."""

@@ -75,16 +75,25 @@ class Prompt(Vertical):
     """
 
     class Submitted(Message):
-        """A message to send. `how` is `send` or `queue`; `written` is the text as typed, with long pastes as chips."""
+        """A message to send. `how` is `send` or `queue`; `written` is the text as typed, with long pastes as chips.
+
+        `own_words` are the words around the long pastes; empty if there are no pastes.
+        """
 
         def __init__(
-            self, text: str, how: str, pictures: Sequence[Picture] = (), written: str | None = None
+            self,
+            text: str,
+            how: str,
+            pictures: Sequence[Picture] = (),
+            written: str | None = None,
+            own_words: str = "",
         ) -> None:
             super().__init__()
             self.text = text
             self.how = how
             self.pictures = tuple(pictures)
             self.written = text if written is None else written
+            self.own_words = own_words
 
     class MenuChanged(Message):
         """Message that is posted when the completion menu opened, closed, or must be moved."""
@@ -379,7 +388,8 @@ class Prompt(Vertical):
         self._closed_at = None
         editor = self.editor
         text = editor.text
-        self.post_message(self.Submitted(editor.message, how, editor.chips.pictures_in(text), text))
+        pictures, own_words = editor.chips.pictures_in(text), editor.chips.own_words(text)
+        self.post_message(self.Submitted(editor.message, how, pictures, text, own_words))
         if text:
             editor.load_text("")  # Keep the chips, because the message may be put back.
 

@@ -65,10 +65,8 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
     reserve = width_of(right) + 3 + (action_cells if look.width >= WIDE else 0)
     bar = look.style("accent", "s2")
     prefix = [Run(" " * STATE_COLUMN, look.ground), Run(look.symbols.bar, bar), Run(" ", field)]
-    wrapped = [
-        wrap(runs, max(edge - TEXT_COLUMN - reserve, 8))
-        for runs in _message_lines(entry, read, look.style("t1", "s2", bold=True))
-    ]
+    bold, room = look.style("t1", "s2", bold=True), max(edge - TEXT_COLUMN - reserve, 8)
+    wrapped = [wrap(runs, room) for runs in _message_lines(entry, read, bold)]
     lines = [[*prefix, *part] for parts in wrapped for part in parts]
     visible = (
         FOLDED_USER_ROWS
@@ -78,8 +76,14 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
         else len(lines)
     )
     if len(lines) > visible:
+        words = wrap([Run(_hidden_words(entry), bold)], room)[: visible - 1] if _hidden_words(entry) else []
+        visible -= len(words)
         hidden = sum(end > visible for end in accumulate(map(len, wrapped)))
-        lines = [*lines[:visible], [*prefix, look.more_lines(hidden, "s2")]]
+        lines = [
+            *([*prefix, *part] for part in words),
+            *lines[:visible],
+            [*prefix, look.more_lines(hidden, "s2")],
+        ]
     for image in entry.attachments:
         text = f"{image.name or 'image'}  {format_bytes(image.size)}"
         lines.append([*prefix, Run(clean_line(text), hint)])
@@ -93,6 +97,12 @@ def user_rows(entry: UserEntry, look: Look, read: Reader, *, opened: bool | None
         gap = Run(" " * max(edge - width_of(runs) - width_of(end), 0), field)
         rows.append(look.row(*runs, gap, *end, Run(" " * (look.right - edge), field)))
     return rows
+
+
+def _hidden_words(entry: UserEntry) -> str:
+    """Return the user's own words if a folded message would hide them behind a long paste; otherwise an empty text."""
+    begins = " ".join(text_preview(entry.text).split()).startswith(entry.own_words)
+    return "" if begins else clean_line(entry.own_words)
 
 
 def _mentions(entry: UserEntry, look: Look, room: int) -> list[list[Run]]:
