@@ -66,6 +66,7 @@ async def test_what_changed_while_nothing_could_be_kept_is_kept_afterwards(
         assert files(tmp_path) == {"a.txt": "one", "b.txt": "two", "mine.txt": "mine"}
         errors = bench.of(ErrorRaised)
         assert ["could not be used" in error.message for error in errors] == [True]
+        assert "not changed" not in errors[0].hint  # the turn changed a file
         store.unlink()
         aside.rename(store)
         await turn(bench, "third")
@@ -100,6 +101,40 @@ async def test_a_turn_that_is_stopped_while_the_first_checkpoint_is_taken_keeps_
         await turn(bench, "first")
         await turn(bench, "second")
         assert not bench.of(ErrorRaised)
+
+
+class FullStore(GitCheckpoints):
+    """A store that opens and looks, but cannot keep anything while its disk is full."""
+
+    full = False
+
+    async def commit(self, changes: WorkspaceChanges, *, part: int, author: Author, message: str) -> str:
+        if self.full:
+            raise CheckpointError("No space left on device.", hint="Check the disk's free space.")
+        return await super().commit(changes, part=part, author=author, message=message)
+
+
+async def test_a_disk_that_stays_full_is_told_once_and_an_undo_says_that_it_did_nothing(
+    tmp_path: Path,
+) -> None:
+    store = FullStore(workspace(tmp_path), tmp_path / "checkpoints.git")
+    answers = [each for name in "abcde" for each in (write(f"{name}.txt", name), say(f"{name}."))]
+    async with told(tmp_path, *answers, store=store) as bench:
+        await turn(bench, "first")
+        store.full = True
+        await turn(bench, "second")
+        await turn(bench, "third")
+        assert [error.message for error in bench.of(ErrorRaised)] == ["No space left on device."]
+        bench.submit(Undo())
+        await bench.until("command.rejected")
+        (rejected,) = bench.of(CommandRejected)
+        assert rejected.hint == "Check the disk's free space. Nothing was changed."
+        assert files(tmp_path).keys() >= {"a.txt", "b.txt", "c.txt"}
+        store.full = False
+        await turn(bench, "fourth")
+        store.full = True
+        await turn(bench, "fifth")
+        assert len(bench.of(ErrorRaised)) == 2
 
 
 class SlowStore:

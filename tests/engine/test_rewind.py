@@ -51,9 +51,11 @@ def shell(script: str) -> object:
 
 
 @asynccontextmanager
-async def told(tmp_path: Path, *answers: object, **more: object) -> AsyncIterator[Bench]:
+async def told(
+    tmp_path: Path, *answers: object, store: object = True, **more: object
+) -> AsyncIterator[Bench]:
     """An engine with checkpoints, real tools and these answers."""
-    async with running(tmp_path, answers, tools(), checkpoints=True, **more) as bench:  # type: ignore[arg-type]
+    async with running(tmp_path, answers, tools(), checkpoints=store, **more) as bench:  # type: ignore[arg-type]
         await bench.until("agent.state_changed")
         yield bench
 

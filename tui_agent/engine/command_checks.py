@@ -9,6 +9,7 @@ from typing import Literal
 
 from tui_agent.engine.limits import CLIENTS_OF_COMMANDS
 from tui_agent.engine.mailbox import PendingAnswers
+from tui_agent.errors import CheckpointError, UsageError
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.protocol import commands
@@ -29,6 +30,14 @@ class Refusal:
     reason: str
     hint: str = ""
     limit: Literal["", "turn_limit"] = ""
+
+
+def refuse_failed_move(error: UsageError | CheckpointError) -> Refusal:
+    """Return the refusal of an undo, a redo or a revert that failed without any change."""
+    unchanged = "Nothing was changed."
+    if isinstance(error, UsageError) or unchanged in error.hint:
+        return Refusal(error.message, error.hint)
+    return Refusal(error.message, f"{error.hint} {unchanged}".strip())
 
 
 _STOP = "Stop it, or wait."

@@ -18,7 +18,7 @@ from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.agents import INIT_SOURCE, require_role
 from tui_agent.engine.checkpoints.checkpoint_recorder import CheckpointRecorder
 from tui_agent.engine.checkpoints.rewind import Rewind
-from tui_agent.engine.command_checks import Refusal, check_can_continue, check_command
+from tui_agent.engine.command_checks import Refusal, check_can_continue, check_command, refuse_failed_move
 from tui_agent.engine.compaction.commands import pin_messages
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.hooks import NO_VERDICT, HookVerdict
@@ -437,7 +437,7 @@ class Engine:
                     await self._rewind.run(command)
                     await self._background.jobs.follow_branch()
         except (UsageError, CheckpointError) as error:
-            self._guard(partial(self._reject, command, Refusal(error.message, error.hint)))
+            self._guard(partial(self._reject, command, refuse_failed_move(error)))
         except StoreError as error:
             self._on_trouble(error)
         finally:

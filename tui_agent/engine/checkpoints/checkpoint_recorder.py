@@ -303,10 +303,9 @@ class CheckpointRecorder:
         finally:
             for notice in self._store.take_notices():
                 self._emit(ErrorRaised(where="checkpoints", message=notice))
-        self._is_open, self._is_fault_reported = True, False
-        self._baseline = baseline
+        self._is_open, self._baseline = True, baseline
         if baseline is not None:
-            self._missed = UncheckpointedChanges()
+            self._missed, self._is_fault_reported = UncheckpointedChanges(), False
         if known:
             self._record_baseline()
         if self._missed != UncheckpointedChanges():
@@ -376,7 +375,7 @@ class CheckpointRecorder:
         commit = await self._use_store(
             lambda store: store.commit(changes, part=part, author=author, message=message)
         )
-        self._has_changes = True
+        self._has_changes, self._is_fault_reported = True, False
         self._emit(
             CheckpointTaken(
                 part=part,

@@ -181,7 +181,7 @@ class Git:
         except OSError as fault:
             raise CheckpointError(
                 f"git {args[0]} could not run for the checkpoints: {fault.strerror or fault}.",
-                hint="Nothing was changed.",
+                hint="Check that git is installed and can be run.",
             ) from fault
 
     async def __call__(
@@ -201,10 +201,12 @@ class Git:
     def error_for(self, what: str, result: ProgramResult) -> CheckpointError:
         """Return the error for a failed git command. `what` is the command as text, e.g. "write-tree"."""
         lines = result.err.decode("utf-8", "replace").strip().splitlines()
+        # Git can print more after the fatal error, such as the name of a crash report.
+        lines = [line for line in lines if line.startswith("fatal: ")] or lines
         reason = (lines[-1] if lines else f"it ended with {result.code}").removeprefix("fatal: ").rstrip(".")
         return self._borrowed_fault() or CheckpointError(
             f"The checkpoint store {self.folder} could not be used: git {what}: {reason}.",
-            hint="Check the disk's free space and the folder. The workspace was not changed.",
+            hint="Check the disk's free space and the folder.",
         )
 
     async def run_line(
@@ -236,7 +238,7 @@ class Git:
         """Return the error for an object that is missing in the checkpoint store."""
         return self._borrowed_fault() or CheckpointError(
             f"The checkpoint store {self.folder} is damaged: the object {name} is missing.",
-            hint="Some files of that checkpoint cannot be shown or restored. The workspace was not changed.",
+            hint="Some files of that checkpoint cannot be shown or restored.",
         )
 
     def require_borrowed(self) -> None:

@@ -199,7 +199,7 @@ def disk_error(place: Path, fault: OSError) -> CheckpointError:
     """Return the error to raise when a file operation on the checkpoint store has failed."""
     return CheckpointError(
         f"The checkpoint store {place} could not be used: {fault.strerror or fault}.",
-        hint="Check the disk's free space and the folder's permissions. The workspace was not changed.",
+        hint="Check the disk's free space and the folder's permissions.",
     )
 
 
