@@ -7,11 +7,15 @@ Invariant: a session does not read or write the user's own files. Home, configur
 """
 
 import json
+import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import unified_diff
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -21,7 +25,7 @@ from tui_agent.cli.plugin_trial import SIDE_WIDTH, pane_rows
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_host.bundled import golden_log
 from tui_agent.plugin_host.discover import plugins_at
-from tui_agent.protocol.base import JsonMap, Payload, text_preview
+from tui_agent.protocol.base import JsonMap, text_preview
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.plugin import PluginFailed
@@ -31,6 +35,24 @@ from tui_agent.protocol.settings import PolicyName
 from tui_agent.store.log_repair import EVENTS_FILE
 
 TIME_LIMIT_S = 60.0
+UPDATE_GOLDEN = "UPDATE_GOLDEN"
+"""Environment variable: if set, `check_golden_log` writes its file."""
+_LEFT_OUT = frozenset(
+    {
+        "agent.state_changed",
+        "checkpoint.planned",
+        "checkpoint.taken",
+        "context.packed",
+        "memory.updated",
+        "model.delta",
+        "model.requested",
+        "session.titled",
+    }
+)
+"""Kinds of events that are not in a golden log, because they say more about the program than about the plugin."""
+_VARYING = frozenset({"digest", "duration_ms", "first_token_ms", "provider_id", "usage"})
+"""Fields of events that differ between runs or versions of the program. They are not in a golden log."""
+_ID = re.compile(r"\b([a-z]{3,4})_[0-9a-f]{12}\b")
 
 
 @dataclass(frozen=True)
@@ -48,13 +70,17 @@ class CallResult:
 class PluginSession:
     """Runs sessions with one plugin. Every method call runs a new session in the same workspace."""
 
-    def __init__(self, plugin: Path, folder: Path) -> None:
+    def __init__(self, plugin: Path, folder: Path, golden: Path) -> None:
         self.plugin = plugin
+        self.golden = golden
+        """The folder of the golden logs."""
         self.workspace = folder / "workspace"
         self.workspace.mkdir(exist_ok=True)
         self._folder = folder
         self._log: Path | None = None
         """The folder of the log that `pane` reads."""
+        self._events: list[Envelope] = []
+        """The events of the last session."""
 
     def call(self, tool: str, *, policy: PolicyName = "bypass", **arguments: object) -> CallResult:
         """Let the model call a tool, and return the call's result.
@@ -62,7 +88,7 @@ class PluginSession:
         The default policy `bypass` allows every call that it can analyse.
         """
         events = self.run([{"calls": [{tool: arguments}]}, {"text": "Done."}], policy=policy)
-        end = next(event for event in events if isinstance(event, ToolFinished))
+        end = next(event.payload for event in events if isinstance(event.payload, ToolFinished))
         text = "\n".join(text_preview(part.text) for part in end.content if isinstance(part, TextContent))
         return CallResult(end.status, text, end.summary, end.display, end.data)
 
@@ -72,18 +98,43 @@ class PluginSession:
         prompt: str = "go",
         *,
         policy: PolicyName = "bypass",
-    ) -> list[Payload]:
+    ) -> list[Envelope]:
         """Send a message or slash command, let a scripted model give `answers`, and return the session's events.
 
-        An answer is a dict such as `{"text": "Hi."}`. Raises `PluginError` if the plugin fails.
+        An event's `payload` says what happened, as in hooks and folds. An answer is a dict such as `{"text": "Hi."}`. Raises `PluginError` if the plugin fails.
         """
         script = self._folder / "answers.yaml"
         script.write_text(json.dumps({"answers": list(answers)}), encoding="utf-8")  # JSON is YAML
-        events = anyio.run(partial(self._play, script, prompt, policy))
-        for event in events:
-            if isinstance(event, PluginFailed):
-                raise PluginError(f"{event.plugin}: {event.message} ({event.where})")
-        return events
+        self._events = anyio.run(partial(self._play, script, prompt, policy))
+        for event in self._events:
+            match event.payload:
+                case PluginFailed(plugin=plugin, message=message, where=where):
+                    raise PluginError(f"{plugin}: {message} ({where})")
+        return self._events
+
+    def check_golden_log(self, name: str) -> None:
+        """Compare the last session's events, from the message on, with the file `golden/NAME.jsonl` beside the tests.
+
+        Ids are numbered, and times, paths of temporary folders and events of the program itself are left out. With the
+        environment variable `UPDATE_GOLDEN`, the file is written instead. Raises `AssertionError` with the differences.
+        """
+        file = self.golden / f"{name}.jsonl"
+        lines = _golden_lines(self._events, self._folder)
+        if os.environ.get(UPDATE_GOLDEN):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text("".join(lines), encoding="utf-8")
+            return
+        if not file.is_file():
+            raise AssertionError(
+                f"There is no golden log {file}. To write it, run the test once with {UPDATE_GOLDEN}=1."
+            )
+        expected = file.read_text(encoding="utf-8").splitlines(keepends=True)
+        if lines != expected:
+            difference = "".join(unified_diff(expected, lines, str(file), "this session"))
+            raise AssertionError(
+                f"The session differs from its golden log. If it is right, run the test once with {UPDATE_GOLDEN}=1.\n"
+                f"{difference}"
+            )
 
     def pane(self, name: str, *, width: int = SIDE_WIDTH) -> list[str]:
         """Return the rows of the plugin's pane after the last session.
@@ -100,7 +151,7 @@ class PluginSession:
             self._log = log
         return pane_rows(self.plugin, name, log, width)
 
-    async def _play(self, script: Path, prompt: str, policy: PolicyName) -> list[Payload]:
+    async def _play(self, script: Path, prompt: str, policy: PolicyName) -> list[Envelope]:
         opened = open_session(
             self.workspace,
             model=f"scripted:{script}",
@@ -114,7 +165,38 @@ class PluginSession:
                     pass
                 records = await session.follow().next_batch()
                 self._log = self._folder / "data" / "sessions" / session.id
-        return [record.payload for record in records if isinstance(record, Envelope)]
+        return [record for record in records if isinstance(record, Envelope)]
+
+
+def _golden_lines(events: Sequence[Envelope], folder: Path) -> list[str]:
+    """Return a line of JSON for each event that a message or command led to, without what differs between runs."""
+    numbers: dict[str, str] = {}
+
+    def number(match: re.Match[str]) -> str:
+        return numbers.setdefault(match[0], f"{match[1]}_{len(numbers) + 1}")
+
+    lines = []
+    for event in events:
+        if event.cause is None or event.payload.kind in _LEFT_OUT:
+            continue
+        fields = event.payload.model_dump(mode="json", exclude=set(_VARYING))
+        line = json.dumps({"agent": event.agent, **_without_empty_fields(fields)}, ensure_ascii=False)
+        lines.append(_ID.sub(number, line.replace(str(folder), "…")) + "\n")
+    return lines
+
+
+def _without_empty_fields(value: Any) -> Any:
+    """Return a JSON value without empty and false fields, so that a new field of the program changes no golden log."""
+    match value:
+        case dict():
+            return {
+                key: _without_empty_fields(field)
+                for key, field in value.items()
+                if field is not False and field not in (None, "", [], {})
+            }
+        case list():
+            return [_without_empty_fields(item) for item in value]
+    return value
 
 
 def find_plugin(test: Path) -> Path:
@@ -134,4 +216,4 @@ def plugin_session(
         home = tmp_path / name.lower()
         home.mkdir()
         monkeypatch.setenv(name, str(home))
-    return PluginSession(find_plugin(request.path), tmp_path)
+    return PluginSession(find_plugin(request.path), tmp_path, request.path.parent / "golden")

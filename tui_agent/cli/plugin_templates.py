@@ -51,7 +51,7 @@ async def {name}(text: str, state: SessionStateView) -> str:
 _COMMAND_TEST: Final = """\
 def test_it_asks_for_a_report(plugin_session):
     events = plugin_session.run([{{"text": "Nothing yet."}}], "/{name} on Monday")
-    (message,) = [event for event in events if event.kind == "user.message"]
+    (message,) = [event.payload for event in events if event.payload.kind == "user.message"]
     assert message.text.startswith("Summarise what was done on Monday")
 """
 

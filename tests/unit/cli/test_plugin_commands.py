@@ -1,5 +1,6 @@
 """`plugins new`, `check` and `list`, called as the program calls them."""
 
+import json
 import os
 import re
 import sys
@@ -134,13 +135,47 @@ def test_a_check_runs_the_plugins_own_tests(call: Call, work: Path) -> None:
     assert status == 1 and "The plugin's tests failed" in out and "'3 words'" in out
 
 
-def test_a_check_runs_the_test_in_the_documentation_beside_a_single_file(call: Call, work: Path) -> None:
+def test_a_check_runs_the_tests_in_the_documentation_beside_a_single_file(
+    call: Call, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     docs = (Path(__file__).parents[3] / "docs" / "plugins.md").read_text(encoding="utf-8")
-    plugin, test = re.findall(r"```python\n(.*?)```", docs, re.DOTALL)[:2]
+    plugin, *tests = re.findall(r"```python\n(.*?)```", docs, re.DOTALL)[:3]
     (work / "lines.py").write_text(plugin)
-    (work / "test_lines.py").write_text(test)
+    (work / "test_lines.py").write_text("\n\n".join(tests))
+    monkeypatch.setenv("UPDATE_GOLDEN", "1")
+    call("plugins", "check", "lines.py")
+    assert '{"kind": "reads", "path": "a.txt"}' in (work / "golden" / "count.jsonl").read_text()
+    monkeypatch.delenv("UPDATE_GOLDEN")
     status, out, _ = call("plugins", "check", "lines.py")
-    assert status == 0 and "tests: 1 passed" in out, out
+    assert status == 0 and "tests: 2 passed" in out, out
+
+
+def test_a_golden_log_is_written_on_request_and_differs_from_another_session(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (work / "odd.py").write_text(EFFECTS.replace("EFFECTS", "()"))
+
+    def session(folder: str) -> PluginSession:
+        (tmp_path / folder).mkdir()
+        return PluginSession(work / "odd.py", tmp_path / folder, tmp_path / "golden")
+
+    first = session("first")
+    first.call("list_directory", path=".")
+    with pytest.raises(AssertionError, match="run the test once with UPDATE_GOLDEN=1"):
+        first.check_golden_log("list")
+    monkeypatch.setenv("UPDATE_GOLDEN", "1")
+    first.check_golden_log("list")
+    monkeypatch.delenv("UPDATE_GOLDEN")
+    text = (tmp_path / "golden" / "list.jsonl").read_text()
+    kinds = [json.loads(line)["kind"] for line in text.splitlines()]
+    assert kinds[0] == "user.message" and kinds[-1] == "turn.finished" and "tool.finished" in kinds
+    assert str(tmp_path) not in text
+    second = session("second")
+    second.call("list_directory", path=".")
+    second.check_golden_log("list")
+    second.run([{"text": "Nothing."}])
+    with pytest.raises(AssertionError, match=r'(?s)differs from its golden log.*-.*"tool.called"'):
+        second.check_golden_log("list")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +206,7 @@ def new_pane(call: Call, work: Path) -> Path:
 def test_a_new_pane_passes_its_own_test_and_check(call: Call, work: Path, tmp_path: Path) -> None:
     plugin, names = new_pane(call, work), {"__name__": "test_spending"}
     exec((plugin / "tests" / "test_spending.py").read_text(), names)
-    session = PluginSession(plugin, tmp_path)
+    session = PluginSession(plugin, tmp_path, tmp_path / "golden")
     names["test_it_counts_the_tool_calls"](session)  # type: ignore[operator]
     assert try_panes(plugin) == ([], [])
     assert check_plugin(plugin).offers == ("pane:spending",)

@@ -67,7 +67,7 @@ def session(tmp_path: Path) -> Callable[[str], PluginSession]:
         module = "folds.py" if name == "calls" else "__init__.py"
         (plugin / module).write_text(examples()[name], encoding="utf-8")
         (plugin / "plugin.toml").write_text('panes = ["calls"]' if name == "calls" else "", encoding="utf-8")
-        return PluginSession(plugin, tmp_path)
+        return PluginSession(plugin, tmp_path, tmp_path / "golden")
 
     return make
 
@@ -95,7 +95,7 @@ def test_the_hook_in_the_documentation_works(session: Callable[[str], PluginSess
 
 def test_the_command_in_the_documentation_works(session: Callable[[str], PluginSession]) -> None:
     events = session("standup").run([{"text": "Nothing."}], "/standup Monday")
-    (message,) = [event for event in events if event.kind == "user.message"]
+    (message,) = [event.payload for event in events if event.payload.kind == "user.message"]
     assert message.text == "Summarise what was done on Monday in this repository."
 
 
