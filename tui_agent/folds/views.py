@@ -36,7 +36,7 @@ from tui_agent.protocol.base import MAIN_AGENT, Payload, SessionId, text_preview
 from tui_agent.protocol.envelope import SCHEMA_VERSION, Envelope, Record
 from tui_agent.protocol.events.files import CheckpointPlanned, CheckpointRestored, CheckpointRestoreStarted
 from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded, PluginUnloaded
-from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived, UserShellStarted, UserSteered
 
 ViewName: TypeAlias = Literal[
@@ -75,6 +75,7 @@ _STORED_EVENTS: Final[frozenset[type[Payload]]] = frozenset(
         CheckpointPlanned,
         CheckpointRestoreStarted,
         CheckpointRestored,
+        CommandRejected,
         SessionHeadMoved,
         *_USER_EVENTS,
     )
@@ -133,6 +134,8 @@ class Views:
         `restore_target_seq` were restored.
         """
         self.restore_seq = self.restore_target_seq = -1
+        self.refused_move_seq = -1
+        """The event of the newest undo or revert that the engine refused; -1 if there is none."""
         self._restore_target = -1
         self.is_redo = False
         """True if the newest move of the head was a redo."""
@@ -302,6 +305,8 @@ class Views:
             case CheckpointRestored():
                 self.newest_restore, self.restore_seq = payload, seq
                 self.restore_target_seq = self._restore_target
+            case CommandRejected(command="undo" | "revert"):
+                self.refused_move_seq = seq
             case UserShellStarted():
                 self.prompts.append((seq, f"{'!!' if payload.hidden else '!'}{payload.command}"))
             case UserMessageReceived() | UserSteered():

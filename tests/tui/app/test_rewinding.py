@@ -16,7 +16,7 @@ from tui_agent.protocol.events.files import (
     PlannedFileChange,
 )
 from tui_agent.protocol.events.model import ModelResponded
-from tui_agent.protocol.events.session import SessionHeadMoved
+from tui_agent.protocol.events.session import CommandRejected, SessionHeadMoved
 from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived, UserQueued
 from tui_agent.protocol.parts import TextPart, Usage
 from tui_agent.protocol.settings import BudgetUse
@@ -134,6 +134,25 @@ async def test_undo_gives_the_message_back_to_the_prompt() -> None:
         await driven.press("enter")
         assert [type(one) for one in driven.session.submitted] == [Undo]
         assert driven.app.prompt.editor.text == "the first thing"
+
+
+async def test_a_refused_undo_takes_its_message_out_of_the_prompt_again() -> None:
+    async with open_app(session=begun()) as driven:
+        turn(driven, 1, "the first thing", "one")
+        await driven.settle()
+        editor = driven.app.prompt.editor
+        refused = CommandRejected(command="undo", reason="The disk is full.", hint="Nothing was changed.")
+        for typed, left in (("", ""), (" more", "the first thing more")):
+            await driven.type("/undo")
+            await driven.press("enter")
+            await driven.type(typed)
+            assert editor.text == f"the first thing{typed}"
+            driven.session.feed(refused)
+            await driven.settle()
+            assert editor.text == left
+        driven.session.feed(refused)
+        await driven.settle()
+        assert editor.text == left
 
 
 async def test_undo_of_a_turn_that_continued_the_one_before_gives_no_message_back() -> None:

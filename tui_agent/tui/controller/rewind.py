@@ -57,7 +57,7 @@ class RewindActions:
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
-        self._asked_at = -1
+        self._asked_at = self._given_back_at = -1
         self._picker: Picker | None = None
         self._to_seq = -1
 
@@ -153,8 +153,15 @@ class RewindActions:
         picker.set_items(self._message_items())
 
     def update(self) -> None:
-        """Show a restore plan that the engine sent, and ask about files that the engine did not restore."""
+        """Show a restore plan that the engine sent, and ask about files that the engine did not restore.
+
+        If the engine refused the undo, take its message out of the prompt again.
+        """
         views = self._host.views
+        if 0 <= self._given_back_at < views.refused_move_seq:
+            self._given_back_at = -1
+            if self._host.editor.untouched:
+                self._host.editor.put_text("")
         planned = views.restore_plan
         if self._picker is not None and planned is not None and planned.to_seq == self._to_seq:
             self._picker.set_items([*_CHOICES, *_plan_items(planned)])
@@ -237,6 +244,7 @@ class RewindActions:
         editor = self._host.editor
         if not entries or editor.text:
             return
+        self._given_back_at = self._host.views.seq
 
         async def put_back() -> None:
             text = entries[0].command or await self._host.reader.read_text(entries[0].text)
