@@ -128,6 +128,16 @@ def test_a_broken_case_names_file_field_and_reason(tmp_path: Path, tree: object,
             '/t/environment/Dockerfile, at COPY "a b: No closing quotation.',
         ),
         (
+            "environment/Dockerfile",
+            "FROM ubuntu\nCOPY ../../secret /app/",
+            "/t/environment/Dockerfile, at COPY ../../secret /app/: the source ../../secret leads out of ",
+        ),
+        (
+            "task.toml",
+            "",
+            "/t/instruction.md was not found.",
+        ),
+        (
             "task.py",
             "def generate(): return 'x', 3",
             "/t/task.py: generate() failed: TypeError: 'int' object is not iterable.",
@@ -141,7 +151,8 @@ def test_a_broken_folder_of_a_case_or_task_names_file_field_and_reason(
     if not name.startswith("case"):
         written(tmp_path, "t/tests/test.sh", "true")
     if name.startswith(("task.toml", "environment")):
-        written(tmp_path, "t/instruction.md", "Do it.")
+        if text:
+            written(tmp_path, "t/instruction.md", "Do it.")
         written(tmp_path, "t/task.toml", "")
     written(tmp_path, f"t/{name}", text)
     with pytest.raises(ConfigError) as caught:
@@ -256,6 +267,22 @@ def test_the_highest_tier_of_a_task_folder_is_used(tmp_path: Path) -> None:
         load_task_folder(folder)
 
 
+@rows(
+    "program, name",
+    [
+        ("import time\ntime.sleep(1000)\n", "task.py"),
+        ("import time\ndef generate():\n    time.sleep(1000)\n", "task.py: generate()"),
+    ],
+)
+def test_a_program_of_a_task_folder_that_hangs_is_stopped_and_named(
+    tmp_path: Path, program: str, name: str
+) -> None:
+    written(tmp_path, "task.py", program)
+    with pytest.raises(ConfigError) as caught:
+        load_task_folder(tmp_path, timeout_s=0.1)
+    assert caught.value.message == f"{tmp_path}/{name} was stopped after 0.1 s, its time limit."
+
+
 HARBOR = """\
 version = "1.0"
 [metadata]
@@ -277,10 +304,9 @@ def test_a_harbor_task_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     written(
         folder,
         "environment/Dockerfile",
-        "FROM ubuntu\nRUN apt-get update && \\\n  apt-get install -y gcc\nWORKDIR /app\nCOPY data /app/data\nCOPY ../x y\n",
+        "FROM ubuntu\nRUN apt-get update && \\\n  apt-get install -y gcc\nWORKDIR /app\nCOPY data /app/data\nCOPY --from=build ../x y\n",
     )
     written(folder, "environment/data/a.csv", "1\n")
-    written(folder, "x", "outside")
     case = load_task_folder(folder)
     assert (case.prompt, case.category, case.test_timeout_seconds) == (
         "Sum up /app/data.\n\nYour workspace is the folder /app of this task. Use paths relative to it, not /app/….",
@@ -299,7 +325,7 @@ def test_a_harbor_task_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     ]
     (folder / "environment" / "elsewhere").symlink_to(tmp_path)
     written(folder, "environment/Dockerfile", "FROM ubuntu\nCOPY data elsewhere/x /app/\n")
-    with pytest.raises(ConfigError, match=r"Dockerfile, at COPY elsewhere/x: it is a link that leads out of"):
+    with pytest.raises(ConfigError, match=r"/app/: the source elsewhere/x is a link that leads out of"):
         load_task_folder(folder)
     (folder / "environment" / "elsewhere").unlink()
     written(folder, "task.toml", HARBOR + "[[steps]]\nname = 'one'\n")

@@ -13,6 +13,7 @@ Invariant: loading a folder runs only its own `task.py` and `params.py`, and rea
 """
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,8 @@ from typing import Any
 from tui_agent.config.small_files import read_small
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case, HarborTask, parse_case, read_tree
-from tui_agent.evals.environments.environment_file import run_python_file
+from tui_agent.evals.environments.environment_file import LOAD_TIMEOUT_S, run_python_file
+from tui_agent.evals.environments.timed_call import call_with_limit
 
 PROMPT_FILES = ("prompt.md", "en.md")
 HARBOR_FILES = ("task.toml", "instruction.md")
@@ -44,12 +46,15 @@ def is_task_folder(folder: Path) -> bool:
     return _prompt_file(folder) is not None or (folder / "task" / "task.py").is_file()
 
 
-def load_task_folder(folder: Path) -> Case:
-    """Return the case of a task folder. Raises `ConfigError` if the folder is broken or needs an unsupported feature."""
+def load_task_folder(folder: Path, timeout_s: float = LOAD_TIMEOUT_S) -> Case:
+    """Return the case of a task folder. Raises `ConfigError` if the folder is broken or needs an unsupported feature.
+
+    `timeout_s` is the time limit, in seconds, of each Python file of the folder.
+    """
     folder = folder.resolve()
     if (folder / HARBOR_FILES[0]).is_file():
         return _load_harbor(folder)
-    prompt, params = _load_prompt(folder)
+    prompt, params = _load_prompt(folder, timeout_s)
     environment = "environment" if (folder / "environment").is_dir() else ""
     tests = next(
         (name for name in ("environment/tests", "tests") if (folder / name / TEST_SCRIPT).is_file()), ""
@@ -73,22 +78,23 @@ def load_task_folder(folder: Path) -> Case:
     return parse_case(tree, folder / "task")
 
 
-def _load_prompt(folder: Path) -> tuple[str, Mapping[str, Any]]:
+def _load_prompt(folder: Path, timeout_s: float) -> tuple[str, Mapping[str, Any]]:
     program = next(
         (path for path in (folder / "task.py", folder / "task" / "task.py") if path.is_file()), None
     )
     if program is not None:
-        names = run_python_file(program)
+        names = run_python_file(program, timeout_s)
         generate = names.get("generate")
         if not callable(generate):
             raise ConfigError(
                 f"{program} has no function generate().", hint="Define it: it must return (prompt, params)."
             )
-        try:
+
+        def generate_task() -> tuple[object, dict[str, Any]]:
             prompt, params = generate()
-            params = dict(params)
-        except (Exception, SystemExit) as error:
-            raise ConfigError(f"{program}: generate() failed: {type(error).__name__}: {error}.") from error
+            return prompt, dict(params)
+
+        prompt, params = call_with_limit(f"{program}: generate()", generate_task, timeout_s)
         return _require_prompt(str(prompt), program), params
     path = _prompt_file(folder)
     if path is None:
@@ -97,7 +103,11 @@ def _load_prompt(folder: Path) -> tuple[str, Mapping[str, Any]]:
     params_file = path.parent / "params.py"
     if not params_file.is_file():
         return text, {}
-    params = {key: value for key, value in run_python_file(params_file).items() if not key.startswith("_")}
+    params = {
+        key: value
+        for key, value in run_python_file(params_file, timeout_s).items()
+        if not key.startswith("_")
+    }
 
     def replace(match: re.Match[str]) -> str:
         if match[1] not in params:
@@ -130,7 +140,10 @@ def _load_harbor(folder: Path) -> Case:
         raise ConfigError(
             f"{folder / 'tests' / TEST_SCRIPT} was not found.", hint="Add the script that tests the result."
         )
-    lines = _require_prompt(read_small(prompt_file) or "", prompt_file).splitlines()
+    prompt = read_small(prompt_file)
+    if prompt is None:
+        raise ConfigError(f"{prompt_file} was not found.", hint="Write the task's prompt into this file.")
+    lines = _require_prompt(prompt, prompt_file).splitlines()
     while lines and (_CANARY.match(lines[0]) or not lines[0].strip()):
         del lines[0]
     task = _read_dockerfile(folder / "environment" / "Dockerfile")
@@ -176,10 +189,12 @@ def _read_dockerfile(file: Path) -> HarborTask:
             case "WORKDIR":
                 work_dir = str(Path("/", work_dir, rest.strip()))
             case "COPY" | "ADD":
-                words = [word for word in _copy_words(rest, file) if not word.startswith("--")]
+                options = _copy_words(rest, file)
+                words = [word for word in options if not word.startswith("--")]
                 target = str(Path("/", work_dir, words[-1])) if words else ""
                 copies += [(source, target) for source in words[:-1]]
-                _refuse_links_outside(file, words[:-1])
+                if not any(word.startswith("--from") for word in options):
+                    _refuse_sources_outside(file, f"{instruction} {rest}", words[:-1])
             case "FROM" | "CMD" | "ENTRYPOINT" | "LABEL" | "EXPOSE":
                 pass
             case _:
@@ -194,14 +209,16 @@ def _read_dockerfile(file: Path) -> HarborTask:
     return HarborTask(work_dir=work_dir, copies=tuple(copies), skipped=tuple(skipped))
 
 
-def _refuse_links_outside(file: Path, sources: Sequence[str]) -> None:
-    """Raise `ConfigError` if a source of a COPY instruction leads out of the Dockerfile's folder through a link."""
+def _refuse_sources_outside(file: Path, line: str, sources: Sequence[str]) -> None:
+    """Raise `ConfigError` if a source of a COPY instruction is outside the Dockerfile's folder, also through a link."""
     root = file.parent.resolve()
     for source in sources:
+        written = Path(os.path.normpath(root / source.lstrip("/")))
         path = (root / source.lstrip("/")).resolve()
-        if ".." not in Path(source).parts and not path.is_relative_to(root):
+        if not (written.is_relative_to(root) and path.is_relative_to(root)):
+            verb = "is a link that leads" if written.is_relative_to(root) else "leads"
             raise ConfigError(
-                f"{file}, at COPY {source}: it is a link that leads out of {file.parent}, to {path}.",
+                f"{file}, at {line}: the source {source} {verb} out of {file.parent}, to {path}.",
                 hint="Put the file itself into the folder.",
             )
 

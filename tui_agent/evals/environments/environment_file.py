@@ -7,11 +7,13 @@ import inspect
 import re
 import runpy
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from tui_agent.errors import ConfigError
 from tui_agent.evals.environments.environment_workspace import Workspace
+from tui_agent.evals.environments.timed_call import call_with_limit
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.plugin_host.exit_guard import guard_code
 
@@ -19,6 +21,8 @@ ENVIRONMENT_FILE = "environment.py"
 """Name of an environment's file if the environment is given as a folder."""
 TIMEOUT_S = 600.0
 """Time limit, in seconds, of the setup and of each test. A suite can set another limit for its tests."""
+LOAD_TIMEOUT_S = 60.0
+"""Time limit, in seconds, for running a user's Python file, and for a call of its `generate()`."""
 _COLLECTED = "__tui_agent_collected__"
 """Name of a global variable in an environment's file.
 
@@ -131,17 +135,14 @@ def load_environment(path: Path) -> EvalEnvironment:
     return EvalEnvironment(name, tests.values(), setups[0] if setups else None)
 
 
-def run_python_file(path: Path) -> Mapping[str, Any]:
+def run_python_file(path: Path, timeout_s: float = LOAD_TIMEOUT_S) -> Mapping[str, Any]:
     """Run a user's Python file, and return its global variables.
 
-    Raises `ConfigError` if the file fails. A call of `os._exit` in the file does not end this process, now or later,
-    but counts as a failure.
+    Raises `ConfigError` if the file fails or reaches the time limit. A call of `os._exit` in the file does not end this
+    process, now or later, but counts as a failure.
     """
     guard_code(path)
-    try:
-        return runpy.run_path(str(path))
-    except (Exception, SystemExit) as error:
-        raise ConfigError(f"{path} failed: {type(error).__name__}: {error}.") from error
+    return call_with_limit(str(path), partial(runpy.run_path, str(path)), timeout_s)
 
 
 def _collect(function: EnvFunction, item: _Item) -> _Item:

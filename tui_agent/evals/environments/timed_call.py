@@ -6,14 +6,16 @@ Invariant: whatever the function does, the caller gets a result soon after the t
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
 
 from tui_agent.engine.plugin_guard import guard_plugin
-from tui_agent.errors import PluginError, TuiAgentError
+from tui_agent.errors import ConfigError, PluginError, TuiAgentError
 from tui_agent.protocol.unicode_text import limit_text
 from tui_agent.units import format_time_limit
 
@@ -23,6 +25,7 @@ BLOCKED_S = 2.0
 
 A function that still blocks its thread is abandoned.
 """
+_Result = TypeVar("_Result")
 
 
 async def call_in_thread(name: str, function: Callable[[], Awaitable[object]], timeout_s: float) -> str:
@@ -61,3 +64,27 @@ async def call_in_thread(name: str, function: Callable[[], Awaitable[object]], t
                     await run_sync(ended.wait, BLOCKED_S)
             raise
     return fault
+
+
+def call_with_limit(name: str, function: Callable[[], _Result], timeout_s: float) -> _Result:
+    """Call `function` in a thread and return its result. A call that takes too long is abandoned.
+
+    Raises `ConfigError` if the function fails or reaches the time limit; `name` is the function's name in the message.
+    """
+    future: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            with guard_plugin(name, ConfigError):
+                future.set_result(function())
+        except TuiAgentError as error:
+            future.set_exception(ConfigError(f"{error.message.rstrip('.')}.", hint=error.hint))
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    try:
+        return future.result(timeout_s)
+    except TimeoutError:
+        raise ConfigError(
+            f"{name} was stopped after {format_time_limit(timeout_s)}, its time limit.",
+            hint="Make it faster; an endless loop or a wait for input may be the reason.",
+        ) from None
