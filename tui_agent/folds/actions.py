@@ -362,7 +362,7 @@ def build_tool_calls(
 ) -> tuple[ToolCallPart, ...]:
     """Convert actions to tool calls, without call ids. `todo` is the current todo list.
 
-    Messages and actions that end the task are left out, because they are not calls.
+    Messages are left out, because they are not calls. Actions that end the task are left out too.
     """
     calls: list[tuple[str, JsonMap]] = []
     items = list(todo)

@@ -30,10 +30,10 @@ class Projection(Protocol[ViewT]):
 
 def current_branch(records: Sequence[Record]) -> list[Record]:
     """Return the records on the current branch in order. They are linked by `parent`, starting at the last record.
+    Takes time linear in the number of records.
 
-    Takes time linear in the number of records. If the session was never rewound, all records are returned. A parent is
-    missing if its line is damaged, or if it is a streamed piece that was not read. The branch then continues with the
-    nearest earlier record.
+    If the session was never rewound, all records are returned. If a parent is missing, the branch continues with the
+    nearest earlier record. A parent is missing if its line is damaged, or if it is a streamed piece that was not read.
     """
     on_branch: list[Record] = []
     next_seq: int | None = records[-1].seq if records else None

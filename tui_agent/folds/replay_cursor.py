@@ -108,7 +108,7 @@ class ReplayCursor:
         self.folded_count += max(0, end - start)
 
     def index_of(self, seq: int) -> int:
-        """Return the index of the record with this seq, or of the record before it. Return -1 if there is neither."""
+        """Return the index of the last record up to this seq. Return -1 if there is no such record."""
         return bisect_right(self.records, seq, key=lambda record: record.seq) - 1
 
     def views_at(self, seq: int) -> Views:

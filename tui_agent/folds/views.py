@@ -99,7 +99,7 @@ class FoldFault:
 class Views:
     """All folds of a session that a screen shows, and the names of the views that changed.
 
-    `keep` is the number of the newest transcript entries and trace spans that are not packed.
+    The newest `keep` transcript entries and trace spans are not packed.
     """
 
     def __init__(self, keep: int = UNPACKED_ITEMS) -> None:
@@ -114,7 +114,7 @@ class Views:
         self.reset()
 
     def reset(self) -> None:
-        """Reset all folds except `branches`. The records on the current branch can then be applied again."""
+        """Reset all folds except `branches`, so that the records on the current branch can be applied again."""
         self.head_moved = False
         self.state = SessionState()
         self.transcript = Transcript(self._keep)
@@ -192,8 +192,8 @@ class Views:
     def restore(cls, outline: SnapshotOutline, seq: int, tail: Sequence[Record]) -> "Views | None":
         """Return the views as of the last record of `tail`, continued from `outline`.
 
-        `outline` is a snapshot as of the event `seq` and cannot be used again. State, meter, branches and todo then
-        cover the whole log. The other views cover only `tail`, with the same ids as in a fold of the whole log. Returns
+        `outline` is a snapshot as of the event `seq` and cannot be used again. State, meter, branches and todo cover
+        the whole log. All other views cover only `tail`. Their ids are the same as in a fold of the whole log. Returns
         None if records between the snapshot and `tail` are missing, or if the head was moved after the snapshot.
         """
         newer = [record.payload for record in tail if isinstance(record, Envelope) and record.seq > seq]
@@ -245,10 +245,7 @@ class Views:
             self._store_event(record.seq, payload)
 
     def end_open_work(self) -> None:
-        """Show unfinished work as ended after the engine stopped.
-
-        Nothing is recorded, because the next run does that.
-        """
+        """Show unfinished work as ended, because the engine stopped. The next run records the ends."""
         for seq, payload in enumerate(ends_after_crash(self.state.view()), self.seq + 1):
             self._apply_to_all(
                 Envelope(

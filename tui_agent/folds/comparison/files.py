@@ -26,7 +26,7 @@ class NetFileChange:
     """The net change of one file.
 
     `before` and `after` are the SHA-256 of the file's content (None: no such file). `hunks` is a unified diff without
-    file header. If it is empty, `note` gives the reason.
+    file header. If `hunks` is empty, `note` gives the reason.
     """
 
     path: str

@@ -52,7 +52,7 @@ class FileDifference:
 class Comparison:
     """A comparison of two branches.
 
-    If `fork_point` is None, the branches share no event, and the figures cover the whole branches.
+    If `fork_point` is None, the branches share no event, and all counts cover the complete branches.
     """
 
     fork_point: LastSharedEvent | None

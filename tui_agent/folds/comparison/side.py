@@ -56,7 +56,7 @@ MARKED_KINDS: Final[frozenset[BeatKind]] = frozenset(("you", "files", "error", "
 class Beat:
     """An event on the timeline of a branch.
 
-    `at_ms` is the time of work before the event in milliseconds. The other figures include the event.
+    `at_ms` is the working time before the event, in milliseconds. All other numbers include the event.
     """
 
     at_ms: float
@@ -214,7 +214,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a branch as shown on the screen: a state, which selects the symbol, and a label."""
+    """The end of a branch, as shown on the screen. `state` selects the symbol."""
 
     state: OutcomeState = "none"
     label: str = "no answer"
@@ -222,7 +222,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a comparison of branches. All figures cover the events after the fork point.
+    """One side of a comparison of branches. All counts cover the events after the fork point.
 
     `cost_usd` is None if no price is known. `changed` lists the settings and texts that the fork changed. `change_text`
     describes only the changes that no other field shows. `asked_count` counts the calls and questions that the user was

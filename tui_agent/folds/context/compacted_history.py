@@ -155,9 +155,8 @@ class RemovedMessages:
         return history[:1] if has_summary else ()
 
     def reduce(self, history: Sequence[Message], artifacts: dict[CallId, Artifact]) -> list[Message]:
-        """Return the history with each result in `artifacts` reduced to its first line and a note.
-
-        The note names the artifact that has the full result.
+        """Reduce each result in `artifacts` to its first line and a note, and return the new history. The note names
+        the artifact with the full result.
         """
         return [self._reduce_message(message, artifacts) for message in history]
 
@@ -177,8 +176,8 @@ class RemovedMessages:
     ) -> tuple[list[Message], list[UserMessage]]:
         """Restore the messages of the events `seqs`. `seq` is the event that restores them.
 
-        Returns the history, with reduced results in full again, and a list of quotations of the summarised messages.
-        The caller must append the quotations to the history.
+        Returns the new history and a list of quotations. Reduced results are in the history in full. Summarised
+        messages are quoted, and the caller must append the quotations to the history.
         """
         present_seqs = {message.seq for message in history}
         unreduced = [self._unreduce(message) if message.seq in seqs else message for message in history]
@@ -201,7 +200,7 @@ class RemovedMessages:
     def undo(
         self, history: Sequence[Message], compaction: int, open_calls: Collection[CallId]
     ) -> list[Message]:
-        """Undo the newest compaction: return the history with all messages that it removed.
+        """Undo the newest compaction. Return the history with all messages that the compaction removed.
 
         If `compaction` is not the newest compaction, the history is returned unchanged.
         """
@@ -291,9 +290,8 @@ def _without_open_calls(message: Message, results: Collection[CallId]) -> Messag
 
 
 def quote_message(message: Message, seq: int, calls: Mapping[CallId, ToolCallPart]) -> UserMessage:
-    """Return a user message that quotes `message`. It is valid anywhere in a history.
-
-    The quotation of a result includes the call.
+    """Return a user message that quotes `message`. The quotation is valid anywhere in a history. A quoted result
+    includes its call.
     """
     match message:
         case UserMessage(content=content, origin=kind):

@@ -93,7 +93,7 @@ class LedgerRequest:
 
 @dataclass(frozen=True, slots=True)
 class LedgerView:
-    """The content of the context as messages and totals, largest first, and the requests, oldest first."""
+    """The content of the context. Messages and totals are sorted by size, largest first. Requests are sorted by time."""
 
     messages: tuple[LedgerMessage, ...] = ()
     tools: tuple[LedgerSum, ...] = ()
@@ -101,7 +101,7 @@ class LedgerView:
     requests: tuple[LedgerRequest, ...] = ()
 
     def scale_to(self, total: int) -> "LedgerView":
-        """Return the ledger with the sizes of messages scaled to add up to `total`.
+        """Scale the sizes of messages so that they add up to `total`, and return the new ledger.
 
         `total` is the number of tokens that the context meter shows for the conversation. The repository map and
         instructions have their own sections in the meter, so their sizes are not scaled.

@@ -68,8 +68,8 @@ def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
 def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
     """Return the memory after a file changed.
 
-    The file is added to the changed files. If it has its original content again, it is removed from them. Facts that
-    depend on the file are marked as outdated.
+    The file is added to the changed files. A file that has its original content again is removed from the changed
+    files. Facts that depend on the file are marked as outdated.
     """
     updated: JsonMap = {**memory}
     path, summary = change.path, memory.get("patch_summary")
@@ -101,13 +101,13 @@ def strip_change_note(fact: str) -> str:
 
 
 def block_items(memory: JsonMap, block: str) -> list[str]:
-    """Return the items of a block of the memory that is a list."""
+    """Return the items of a list in the memory; empty if the block is not a list."""
     items = memory.get(block)
     return [item for item in items if isinstance(item, str)] if isinstance(items, list) else []
 
 
 def block_lines(memory: JsonMap, block: str) -> list[str]:
-    """Return a block of the memory as lines for people and models; empty if there is no such block."""
+    """Return a block of the memory as lines for people and models. Empty if there is no such block."""
     match memory.get(block):
         case dict() as value if block == "task":
             return [f"{name}: {detail}" for name, detail in value.items() if detail]
@@ -120,7 +120,7 @@ def block_lines(memory: JsonMap, block: str) -> list[str]:
 
 
 def list_blocks(memory: JsonMap) -> list[tuple[str, list[str]]]:
-    """Return the title and the lines of each block of the memory that is not empty, in order."""
+    """Return (title, lines) for each block of the memory in order. Empty blocks are left out."""
     blocks = [(title, block_lines(memory, name)) for name, title in TITLES.items()]
     return [(title, text_lines) for title, text_lines in blocks if text_lines]
 

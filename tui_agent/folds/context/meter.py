@@ -70,7 +70,7 @@ class ContextMeterView:
     model's own window is unknown. `estimated` is True until the provider's own count arrives. `next_cost_usd` is the
     expected cost of the next turn's first request. `cache_breaks` counts the requests with a changed beginning. The
     provider's cache was useless for these requests. `cache_break` names the sections that changed in the newest of
-    them.
+    these requests.
     """
 
     used: int = 0
@@ -377,10 +377,7 @@ class ContextMeter:
         )
 
     def _cached_share(self) -> float:
-        """Return the cached share of the previous request's tokens.
-
-        The provider read these tokens from its cache for the newest request.
-        """
+        """Return the share of the previous request that the provider's cache served for the newest request."""
         usage = self._state.usage
         common = min(self._state.previous_tokens or usage.input_tokens, usage.input_tokens)
         return min(1.0, usage.cached_tokens / common) if common else 0.0

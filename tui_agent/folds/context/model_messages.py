@@ -93,7 +93,9 @@ class History:
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:
-        """Append a note before the waiting messages. While calls have no result yet, append it after them."""
+        """Add a note before the waiting messages. While calls have no result yet, the note waits after these
+        messages.
+        """
         (self.late if self.open_calls else self.messages).append(_save_memory(message))
 
     def add_answer(self, request_id: RequestId, parts: tuple[ModelPart, ...], seq: int) -> bool:
@@ -163,7 +165,7 @@ class ModelMessages:
         return changed
 
     def view(self) -> tuple[Message, ...]:
-        """Return the history from its beginning or newest summary, with the messages that wait to be sent."""
+        """Return the current history, followed by the messages that wait to be sent."""
         if self._view is None:
             self._view = (*self.history.messages, *self.history.late)
         return self._view

@@ -49,7 +49,7 @@ class DelegateState:
     instructions: AgentInstructions = field(default_factory=AgentInstructions)
 
     def with_usage(self, usage: Usage, cost: float | None) -> "DelegateState":
-        """Return the delegate with the tokens and the cost of a finished model call added to its totals."""
+        """Add the tokens and the cost of a finished model call, and return the new delegate."""
         return replace(
             self,
             input_tokens=self.input_tokens + usage.input_tokens,
@@ -60,7 +60,7 @@ class DelegateState:
         )
 
     def with_changed_file(self, path: str, *, created: bool) -> "DelegateState":
-        """Return the delegate with one more changed file, which the delegate or one of its own delegates wrote."""
+        """Add a changed file, and return the new delegate. The delegate or one of its own delegates wrote the file."""
         if path in self.files_created or path in self.files_modified:
             return self
         if path in self.files_deleted:

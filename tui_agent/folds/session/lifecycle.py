@@ -45,9 +45,8 @@ def _on_session_started(draft: Draft, ev: Envelope, payload: SessionStarted) -> 
 
 @LIFECYCLE_HANDLERS.on(SessionForked)
 def _on_session_forked(draft: Draft, ev: Envelope, payload: SessionForked) -> None:
-    """Switch to the fork's own folder, if it has one, and empty the queue.
-
-    The parent session sends the queued messages.
+    """Switch to the fork's own folder if the fork has one. Empty the queue, because the parent session sends the
+    messages.
     """
     draft.queue.clear()
     draft.used = BudgetUse()
@@ -90,8 +89,8 @@ def _on_settings_changed(draft: Draft, ev: Envelope, payload: SettingsChanged) -
 def _on_run_started(draft: Draft, ev: Envelope, payload: RunStarted) -> None:
     """Start a new run of the session.
 
-    If the previous run crashed during a call that writes, record the time of its last event. No checkpoint contains the
-    changes of that call.
+    If the previous run crashed during a call that writes, record the time of the last event of that run. No checkpoint
+    contains the call's changes.
     """
     draft.run_id, draft.clean, draft.client = payload.run_id, False, payload.client
     crashed_in_write = draft.fork_changes is None and any(

@@ -21,10 +21,8 @@ def unfinished_status(call: OpenCall, *, crashed: bool) -> ToolStatus:
 
 
 def ends_after_crash(state: SessionStateView) -> list[ToolFinished | UserShellFinished | TurnFinished]:
-    """Return the events that end the work that was running when the engine stopped.
-
-    This is the work of calls, the turn and the user's command. Nothing ends while a call waits for approval. The user
-    can still answer, and the next run asks again.
+    """Return the events that end the calls, the turn and the user's command that ran when the engine stopped. Nothing
+    ends while a call waits for approval: the next run asks the user again.
     """
     if any(call.awaits_decision for call in state.open_calls):
         return []

@@ -51,7 +51,7 @@ def call_digest(name: str, arguments: JsonMap, content: Sequence[Content]) -> st
     """Return a short digest of a call and its result.
 
     Two calls have the same digest if they have the same name, arguments and result. Only the first part of the content
-    counts, because notes can follow it. A blob is represented by its SHA-256.
+    counts, because the other parts can be notes. A blob is represented by its SHA-256.
     """
     values = [name, arguments, [_content_digest(part) for part in content[:1]]]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
@@ -98,7 +98,7 @@ class ReadFile:
 class UncheckpointedChange:
     """The newest change of one path, with its time.
 
-    `by_session` is True if the session made this change or an earlier one.
+    `by_session` is True if the session made this change or an earlier change of the path.
     """
 
     change: FileChanged
@@ -286,7 +286,7 @@ class SessionStateView:
 
     @property
     def is_busy(self) -> bool:
-        """True while a turn is prepared or runs, or while a command of the user or a compaction runs.
+        """True during a turn and its preparation, a user's command, or a compaction.
 
         A stop ends the work. New messages wait, but slash commands run at once.
         """
@@ -376,5 +376,5 @@ class SessionStateView:
 
 
 def own_subtask(todo: Sequence[TodoItem], root_task: str) -> str:
-    """Return the main agent's own work: the todo item in progress or else the whole task."""
+    """Return the todo item in progress. If there is none, return the whole task."""
     return next((item.content for item in todo if item.status == "in_progress"), root_task)

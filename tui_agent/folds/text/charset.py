@@ -24,7 +24,7 @@ _BOMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """The text of a file, with the codec, the codec's error handler and the byte order mark needed to encode it."""
+    """The decoded text of a file. The other fields are needed to encode the text again."""
 
     text: str
     codec: str = "utf-8"
@@ -78,6 +78,6 @@ def encode_text(decoded: DecodedText, text: str) -> bytes | None:
 
 
 def show_text(data: bytes) -> str:
-    """Return a file's content as `decode_text` decodes it; in binary content, bytes that are not UTF-8 are replaced."""
+    """Return a file's content as text. In binary content, bytes that are not UTF-8 are replaced."""
     decoded = decode_text(data)
     return data.decode("utf-8", "replace") if decoded is None else decoded.display_text

@@ -36,7 +36,7 @@ class _Line:
 
     @property
     def work(self) -> int:
-        """The number of comparisons for matching one name of a path with the line."""
+        """The number of comparisons needed to match the line with one name of a path."""
         return len(self.parts) if None in self.parts else 1
 
     def fits(self, names: Sequence[str]) -> bool:

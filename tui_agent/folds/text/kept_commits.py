@@ -7,9 +7,8 @@ MAX_NAMED = 3
 
 
 def describe_kept_commits(commits: Sequence[str]) -> str:
-    """Return a sentence about the commits of undone turns and how git undoes them; empty if there are none.
-
-    A commit is given as its short id and its subject, oldest first.
+    """Return a sentence about the commits that undone turns made. Empty if there are none. The sentence includes the
+    git command that undoes the commits. `commits` has ids with subjects, oldest first.
     """
     if not commits:
         return ""

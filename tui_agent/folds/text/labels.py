@@ -151,7 +151,7 @@ def _artifact_ids(cuts: Sequence[Truncation]) -> str:
 
 
 def mention_name(mention: Mention) -> str:
-    """Return the name shown for a mention: its path or else its text in the message."""
+    """Return the path of a mentioned file or folder. Return the written text of any other mention."""
     is_path = mention.path and mention.kind not in ("missing", "symbol")
     return mention.path if is_path else mention.reference
 
@@ -194,7 +194,7 @@ def describe_saved_rule(decided: PermissionDecided) -> str:
 def always_label(request: PermissionRequested, *, everywhere: bool = False) -> str:
     """Return the label of the answer that saves a rule, e.g. `Always, this project`.
 
-    The label says where the rule applies, or which file it is saved in.
+    The label says where the rule applies, or which file contains the rule.
     """
     choice = request.choice_for("always")
     if choice is not None and choice.rule.startswith(OPENS_FILES):

@@ -104,7 +104,7 @@ class Trace:
         return copy
 
     def note_crash(self) -> None:
-        """After a crash, record the last event's time. No open span ends later than that."""
+        """After a crash, record the time of the last event. Open spans end at this time at the latest."""
         if self.turn is None:
             self.tree.crash_time = None
         elif self.tree.crash_time is None:
@@ -268,7 +268,7 @@ _REACHES = {"always": "always, in this project", "everywhere": "always, in every
 
 
 def decided_by(payload: PermissionDecided) -> str:
-    """Return who or what decided about a permission, e.g. `allowed by you (session)` or `denied by` and a rule."""
+    """Return a decision and who made it, e.g. `allowed by you (session)` or `denied by` with a rule."""
     verdict = "allowed" if payload.decision == "allow" else "denied"
     if payload.decided_by == "user":
         reach = _REACHES.get(payload.reach, payload.reach)

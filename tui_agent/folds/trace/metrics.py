@@ -191,9 +191,8 @@ class Metrics:
         return self._view
 
     def part_of(self, call_id: CallId | None) -> int:
-        """Return the index of the part with a call that has no result yet.
-
-        For any other `call_id`, return the index of the newest part.
+        """Return the index of the part with this call. If the call has a result or is None, return the index of the
+        newest part.
         """
         newest = self.sums.parts - 1
         return newest if call_id is None else self.call_parts.get(call_id, newest)

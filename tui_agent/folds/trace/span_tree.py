@@ -174,9 +174,8 @@ class SpanTree:
 
     @staticmethod
     def describe_calls(node: Node) -> str:
-        """Describe the calls directly below a span, e.g. `3 reads`, or `2 calls` if their verbs differ.
-
-        For a delegate, the description is `2 tool calls`.
+        """Describe the calls directly below a span, e.g. `3 reads`. Calls with different verbs are described as `2
+        calls`, and a delegate's calls as `2 tool calls`.
         """
         calls = (child for child in node.children if child.kind in ("tool", "subtask"))
         verbs = Counter(child.verb if child.kind == "tool" else "subtask" for child in calls)
@@ -197,7 +196,7 @@ class SpanTree:
         return "done"
 
     def copy(self, referenced: Iterable[Node]) -> "tuple[SpanTree, dict[int, Node]]":
-        """Return an independent copy of the tree, and a `dict` of index → copied node.
+        """Return an independent copy of the tree, and a `dict` that maps an index to the copied node.
 
         Only nodes that can still change are copied. These are the open nodes, the nodes in `referenced`, and their
         ancestors.

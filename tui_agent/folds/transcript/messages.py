@@ -274,8 +274,8 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
     """Remove the last line of the notice about retries, which announces the next try.
 
-    If a try was answered, add a line that says which try it was. If the tries failed in several ways, name them all
-    instead of the newest message.
+    If a try was answered, add a line with the number of that try. If the tries failed for different reasons, show all
+    reasons instead of the newest message.
     """
     index, (tries, faults) = draft.retries.pop(request, None), draft.attempts.pop(request, (0, ()))
     entry = None if index is None else draft.entries[index]

@@ -65,7 +65,7 @@ class TurnSums:
     def count_changes(self) -> ChangeCounts:
         """Return the fields of `TurnEntry` that count changed files.
 
-        If a file changed more than once, the line counts are 0. They would not be the turn's net difference.
+        If a file changed more than once, the line counts are 0, because their sum would not be the net change.
         """
         is_net = self.edits == len(self.files)
         return {
@@ -143,7 +143,7 @@ class Draft:
         return entry_id, ev.seq, ev.time, self.turn if turn is None else turn, self.revision + 1, ev.agent
 
     def elapsed_ms(self, start: float, ev: Envelope) -> float:
-        """Return the milliseconds from `start` to the event `ev`. If a crash came first, measure to the crash."""
+        """Return the milliseconds from `start` to the event `ev`. If a crash came before `ev`, measure to the crash."""
         end = ev.time if self.crash_time is None else min(ev.time, self.crash_time)
         return max(0.0, (end - start) * 1_000)
 

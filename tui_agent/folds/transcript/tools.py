@@ -59,9 +59,8 @@ def _new_entry(
 
 
 def _count_delegate_call(draft: Draft, row: int, label: str) -> None:
-    """Count a delegate's tool call on the delegate's entry, and add its `label` to the output there.
-
-    If `label` is empty, no call is counted.
+    """Count a delegate's tool call in the delegate's entry, and add `label` to the entry's output. If `label` is empty,
+    no call is counted.
     """
     entry = draft.tool_entry(row)
     if entry is None:
