@@ -108,8 +108,8 @@ class EngineHandle:
     def __init__(self, first_line: bytes, launch: "Callable[[IO[bytes]], subprocess.Popen[bytes]]") -> None:
         """Prepare an engine. `release` starts it.
 
-        `launch` starts the process; it gets the file for standard error. `first_line` is the first line that is sent to
-        the process.
+        `launch` starts the process, with a file for standard error as its argument. `first_line` is sent to the process
+        first.
         """
         self._first_line = first_line
         self._launch = launch

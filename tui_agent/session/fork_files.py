@@ -79,10 +79,9 @@ def _begins_with_baseline(marks: Iterable[Record]) -> bool:
 
 
 def describe_left_out(workspace: Path, dest: Path, file_bytes: int) -> str:
-    """Return a sentence about files of the workspace that are not in the fork's folder `dest`, because of their size.
-
-    Return an empty text if there are none. Files of at most `file_bytes` and folders that are missing as a whole in
-    `dest`, such as those that git ignores, are not counted. Blocks, so call it in a thread.
+    """Return a sentence about the workspace's files that are too large for the fork's folder `dest`. Empty if there are
+    none. Only files above `file_bytes` count. A folder that `dest` lacks completely does not count, for example a
+    git-ignored folder. Blocking: call this function in a thread.
     """
     counts, total = Counter[str](), 0
     present = {entry.name for entry in os.scandir(dest)}

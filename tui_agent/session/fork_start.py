@@ -31,9 +31,9 @@ def find_fork_start(records: Sequence[Record], at_seq: int, change: ForkChange) 
     """Return the start of a fork with this change.
 
     `at_seq` is the event that the user named, and the last event in `records`. With `change.message`, a named user
-    message is replaced, so the fork starts before that message. With `change.result`, the result of a call is replaced.
-    This is the call of the named event, or else the only call without a result at that event. The fork then starts
-    before that call ran. If the call only reads, the fork starts before the call finished.
+    message is replaced, so the fork starts before that message. With `change.result`, a call's result is replaced. If
+    the named event belongs to no call, the only call without a result at that event is used. The fork starts before the
+    call ran. If the call only reads, the fork starts before the call finished.
 
     Raises `UsageError` if there is nothing to replace.
     """

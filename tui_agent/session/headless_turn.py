@@ -68,7 +68,7 @@ class Outcome:
 
     @property
     def trajectory_end(self) -> TrajectoryEnd:
-        """The end to record for the trajectory if neither tests nor a verifier check the result."""
+        """The end to record for a trajectory without tests and without a verifier."""
         return "finished" if self.reason == "finished" else LIMITS.get(self.reason, "agent_error")
 
 
@@ -161,7 +161,7 @@ class _Turn:
         return Outcome(ended.reason, ended.detail, self.run_id, session, answer, warning)
 
     def take(self, batch: Sequence[Record]) -> None:
-        """Process records of the session. Records from this run's `run.started` on are also shown."""
+        """Process records of the session. Show all records from this run's `run.started` on."""
         for record in batch:
             if not self._begun:
                 self._hold_back(record)

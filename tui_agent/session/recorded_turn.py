@@ -259,7 +259,7 @@ class RecordedTurn:
             yield chunk
 
     async def render(self, request: MapRequest) -> RenderedMap:
-        """Return the turn's first recorded repository map, or an empty map if none is recorded.
+        """Return the turn's first recorded repository map. If there is no recorded map, return an empty map.
 
         Raises the recorded `EnvironmentFault` if the map failed in the recorded turn.
         """

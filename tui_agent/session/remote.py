@@ -48,9 +48,8 @@ MAX_BATCH_RECORDS = 1_000
 
 
 class RemoteFollower(RecordFollower["RemoteSession"]):
-    """Returns the records of a remote session after an event.
-
-    Records that are read from the log file do not include the streamed pieces of finished answers.
+    """Follower of a remote session. It returns the records after an event. The log file has no streamed pieces of
+    finished answers.
     """
 
     def __init__(self, source: "RemoteSession", after: int) -> None:

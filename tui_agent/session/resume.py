@@ -126,8 +126,8 @@ def resume_session(
     """Record the first events of a later run, and close everything that the earlier run left open.
 
     `history` must include at least the records of `UnfinishedHistory`. Pass the session's blobs as `blobs_if_attended`
-    if a user can be asked. Calls that waited for approval then stay open. Calls of the same answer that have not
-    started stay open, too.
+    if a user can be asked. In that case, calls that waited for approval stay open. Calls of the same answer stay open
+    if they have not started.
     """
     state = recorder.state
     after = state.seq

@@ -12,7 +12,7 @@ from functools import partial
 def claim_stdio() -> tuple[int, int]:
     """Return copies of the two descriptors that connect this process with its client, as (input, output).
 
-    Standard output is then redirected to standard error, and standard input to an empty file.
+    Redirect standard output to standard error, and make standard input empty.
     """
     pipes = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
