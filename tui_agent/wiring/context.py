@@ -77,7 +77,7 @@ class ContextComposition:
     def _lasting_middlewares(
         self, env: Environment, log: SessionLog, policy: Policy
     ) -> tuple[Instructions, Sequence[Middleware]]:
-        """Create the middlewares that stay the same for the whole session."""
+        """Create the middlewares that do not change during the session."""
         config, recorder = self._base.config, self._recorder
         files = InstructionFiles(
             env,

@@ -110,7 +110,7 @@ async def _serve_session(
 
 
 def _preload(opened: LocalSession) -> None:
-    """Import slow modules and exempt them from garbage collection, because a collection takes longer than a policy
+    """Import slow modules and exempt all objects from garbage collection. A collection would take longer than a policy
     decision.
     """
     opened.preload_client()

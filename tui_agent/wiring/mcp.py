@@ -52,7 +52,7 @@ def login_file(base: StartupContext, name: str, table: McpServerTable) -> LoginF
 def build_servers(
     base: StartupContext, opener: ProcessOpener, root: str
 ) -> tuple[McpServers, list[PluginFailed]]:
-    """Return the servers of a session, not started yet, and an event for each entry that cannot be used."""
+    """Return the servers of a session and an event for each unusable entry. The servers are not started."""
     known = () if base.options.no_plugins else configured_servers(base)
     settings = [entry for server in known if (entry := server_settings(base, server)) is not None]
     failed = [

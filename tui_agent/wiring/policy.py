@@ -81,9 +81,8 @@ def _file_stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def make_policy(rule_list: Sequence[Rule], base: StartupContext, catalog: Catalog) -> RulePolicy:
-    """Make a policy with the rules `rule_list`. It lets no agent write to tui-agent's own folders.
-
-    The folder of the project's notes is an exception.
+    """Make a policy with the rules `rule_list`. No agent can write to tui-agent's own folders, except to the folder of
+    the project's notes.
     """
     return RulePolicy(rule_list, own=_own_folders(base), notes=_notes(base), catalog=catalog)
 

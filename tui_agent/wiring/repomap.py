@@ -34,7 +34,9 @@ def index_folder(options: SessionOptions, config: Config) -> Path:
 
 
 class SessionMaps:
-    """Renders the repository maps of one workspace, one at a time in threads; implements `ports.repomap.RepoMaps`."""
+    """Renders the repository maps of one workspace in threads. Renders one map at a time. Implements
+    `ports.repomap.RepoMaps`.
+    """
 
     def __init__(
         self,
@@ -85,7 +87,7 @@ class SessionMaps:
             self._is_rendering = False
 
     async def find_definitions(self, name: str) -> list[SymbolLocation] | None:
-        """Return the definitions of a name, the likeliest file first, tests last.
+        """Return the definitions of a name. The likeliest file is first; tests are last.
 
         Return None after `MAX_SYMBOL_WAIT_S` seconds. For `Class.method`, only the last part is searched.
         """

@@ -175,7 +175,7 @@ async def _open(
 
 
 def _lock_log(base: StartupContext) -> tuple[SessionLog, bool]:
-    """Lock the log that the options select; return it, and True if it has events already."""
+    """Lock the log that the options select. Return (log, True if the log has events)."""
     options, store = base.options, base.store
     session_id = options.session
     if session_id == "latest":
