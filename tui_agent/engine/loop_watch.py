@@ -28,6 +28,7 @@ _CALLERS = frozenset(
     f"tui_agent.{name}"
     for name in (
         "engine.plugin_guard",
+        "engine.plugin_stop",
         "engine.plugin_tasks",
         "engine.plugin_wrappers",
         "engine.slash_commands",

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
+from tui_agent.engine.plugin_stop import StopIgnored, stop_in_time
 from tui_agent.errors import PluginError, ToolCrash, TuiAgentError
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.plugin_host.error_text import error_line, unwrap_group
@@ -80,7 +81,9 @@ def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
             raise
         cause = unwrap_group(error)
         text = error_line(cause)
-        names = [] if isinstance(cause, PluginError | EventLoopBlocked) else [type(cause).__name__]
+        names = (
+            [] if isinstance(cause, PluginError | EventLoopBlocked | StopIgnored) else [type(cause).__name__]
+        )
         raise error_type(": ".join(filter(None, (f"{label} failed", *names, text)))) from error
 
 
@@ -204,7 +207,7 @@ class GuardedTool:
         """Return the call's arguments as completed by the tool. Called only if `settles` is True."""
         assert isinstance(self._tool, ArgumentSettler)
         with self._guard("settle_arguments"):
-            settled = await self._tool.settle_arguments(args, env)
+            settled = await stop_in_time(self._tool.settle_arguments(args, env))
         self._expect("settle_arguments", settled, self.spec.args, self.spec.args.__name__)
         return settled
 
@@ -212,19 +215,19 @@ class GuardedTool:
         """Raise `ToolError` if the call will certainly fail. Most tools cannot know this before the call runs."""
         if isinstance(self._tool, FailurePredictor):
             with self._guard("predict_failure"):
-                await self._tool.predict_failure(args, env, state)
+                await stop_in_time(self._tool.predict_failure(args, env, state))
 
     async def preview(self, args: BaseModel, env: Environment) -> Preview:
         """Return the preview that the user sees when asked about a call."""
         with self._guard("preview"):
-            preview = await self._tool.preview(args, env)
+            preview = await stop_in_time(self._tool.preview(args, env))
         self._expect("preview", preview, Preview, "a Preview")
         return preview
 
     async def run(self, args: BaseModel, ctx: ToolContext) -> ToolResult:
         """Run a call that the policy allowed."""
         with self._guard("run"):
-            result = await self._tool.run(args, ctx)
+            result = await stop_in_time(self._tool.run(args, ctx))
         self._expect("run", result, ToolResult, "a ToolResult")
         try:
             _check_result(result, self._owner)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tui_agent.engine.plugin_guard import EventLoopBlocked, guard_task
+from tui_agent.engine.plugin_stop import StopIgnored, stop_in_time
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.error_text import error_line
 from tui_agent.plugin_host.modules import NAMESPACE
@@ -43,9 +44,9 @@ async def _guard(
 ) -> object:
     try:
         with guard_task():
-            return await coroutine
-    except (SystemExit, KeyboardInterrupt, EventLoopBlocked) as error:
-        names = [] if isinstance(error, EventLoopBlocked) else [type(error).__name__]
+            return await stop_in_time(coroutine)
+    except (SystemExit, KeyboardInterrupt, EventLoopBlocked, StopIgnored) as error:
+        names = [] if isinstance(error, EventLoopBlocked | StopIgnored) else [type(error).__name__]
         message = f"It failed: {': '.join(filter(None, (*names, error_line(error))))}."
         task = getattr(coroutine, "__name__", "")
         failed = PluginFailed(plugin=plugin, message=message, part=f"task {task}".rstrip())

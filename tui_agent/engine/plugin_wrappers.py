@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tui_agent.engine.plugin_guard import EventCheck, guard_plugin
+from tui_agent.engine.plugin_stop import stop_in_time
 from tui_agent.errors import PluginError
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.ports.agent import Action, Agent, AskModel, CallTools, Finish, Reject, SayMessage
@@ -85,7 +86,7 @@ class GuardedMiddleware:
 
         try:
             with guard_plugin(self._label(method), _MiddlewareFault):
-                answer = await wrap(wrapped, call_and_keep)
+                answer = await stop_in_time(wrap(wrapped, call_and_keep))
                 _expect(answer, answer_type, f"a {answer_type.__name__}")
         except _MiddlewareFault as fault:
             self._leave_out(fault)
@@ -105,7 +106,7 @@ class GuardedMiddleware:
             return
         try:
             with guard_plugin(self._label(method), _MiddlewareFault):
-                await notify(replace(turn, emit=emit))
+                await stop_in_time(notify(replace(turn, emit=emit)))
         except _MiddlewareFault as fault:
             self._leave_out(fault)
 
@@ -136,6 +137,6 @@ class GuardedAgent:
     async def step(self, state: SessionStateView, ask: AskModel) -> Action:
         """Return the agent's next action."""
         with guard_plugin(self._label, PluginError):
-            action = await self._agent.step(state, ask)
+            action = await stop_in_time(self._agent.step(state, ask))
             _expect(action, (CallTools, SayMessage, Finish, Reject), "an Action")
         return action

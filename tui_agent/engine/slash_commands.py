@@ -10,6 +10,7 @@ from anyio.abc import TaskGroup
 from tui_agent.engine.agent_state import StateKeeper
 from tui_agent.engine.components import EngineParts
 from tui_agent.engine.plugin_guard import guard_plugin
+from tui_agent.engine.plugin_stop import stop_in_time
 from tui_agent.engine.turns import Turns
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.models.normalisation import similar_names
@@ -80,7 +81,7 @@ class SlashCommands:
             ):
                 await recorder.let_clients_read()
                 with anyio.move_on_after(COMMAND_LIMIT_S) as limit:
-                    answer = await slash_command.answer(command.arguments, recorder.state)
+                    answer = await stop_in_time(slash_command.answer(command.arguments, recorder.state))
                 if limit.cancelled_caught:
                     raise PluginError(f"it took longer than {format_time_limit(COMMAND_LIMIT_S)}")
                 if not isinstance(answer, CommandAnswer):
@@ -143,9 +144,9 @@ class SlashCommands:
         try:
             with guard_plugin(f"The completion of {_describe(slash_command)}", PluginError):
                 with anyio.move_on_after(COMPLETION_LIMIT_S):
-                    return (await slash_command.complete(arguments, self._parts.recorder.state))[
-                        :MAX_COMPLETIONS
-                    ]
+                    return (
+                        await stop_in_time(slash_command.complete(arguments, self._parts.recorder.state))
+                    )[:MAX_COMPLETIONS]
                 raise PluginError(f"it took longer than {format_time_limit(COMPLETION_LIMIT_S)}")
         except TuiAgentError as error:
             if error.message not in self._told_faults:

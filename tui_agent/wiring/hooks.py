@@ -23,6 +23,7 @@ from tui_agent.config.settings.api_keys import load_keys
 from tui_agent.config.settings.providers import PROVIDERS
 from tui_agent.config.settings.settings import HookSettings
 from tui_agent.engine.plugin_guard import guard_plugin
+from tui_agent.engine.plugin_stop import stop_in_time
 from tui_agent.engine.recorder import EventListener as Listener
 from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.plugin_host.loader import LoadedPlugins
@@ -107,7 +108,7 @@ async def ask_plugin_function(offered: OfferedHookFunction, facts: JsonMap, time
     target: Callable[[JsonMap], Awaitable[object]] = offered.target
     try:
         with anyio.fail_after(time_limit_s), guard_plugin("It", PluginError):
-            answer = await target(facts)
+            answer = await stop_in_time(target(facts))
     except TimeoutError:
         return HookReply(fault=f"It was stopped after {format_time_limit(time_limit_s)}, its time limit.")
     except TuiAgentError as error:

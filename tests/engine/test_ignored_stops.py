@@ -1,0 +1,130 @@
+"""Code of a plugin that catches cancellations is stopped and named, and the turn goes on."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from tests.engine.harness import EchoTool, Words, call, running, say
+from tests.engine.test_broken_plugins import expect_named
+from tui_agent.engine import plugin_stop
+from tui_agent.engine.plugin_guard import guard_plugin
+from tui_agent.engine.plugin_stop import stop_in_time
+from tui_agent.engine.plugin_wrappers import GuardedMiddleware
+from tui_agent.errors import PluginError
+from tui_agent.plugin_api import BaseMiddleware
+from tui_agent.plugin_host.offers import OfferedHookFunction
+from tui_agent.ports.middleware import ToolNext
+from tui_agent.ports.tool import ToolContext, ToolResult
+from tui_agent.protocol.commands import Interrupt, SubmitPrompt
+from tui_agent.protocol.events.plugin import PluginFailed
+from tui_agent.protocol.events.session import ErrorRaised
+from tui_agent.protocol.events.turn import TurnFinished
+from tui_agent.protocol.parts import ToolCallPart
+from tui_agent.wiring.hooks import ask_plugin_function
+
+IGNORED = "it went on for 0.1 s after it was stopped"
+
+
+@pytest.fixture(autouse=True)
+def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugin_stop, "STOP_GRACE_S", 0.1)
+
+
+async def go_on_forever(caught: type[BaseException] = asyncio.CancelledError) -> None:
+    while True:
+        with contextlib.suppress(caught):
+            await asyncio.sleep(5)
+
+
+class EndlessTool(EchoTool):
+    """Catches every cancellation."""
+
+    def __init__(self, caught: type[BaseException] = asyncio.CancelledError, **options: Any) -> None:
+        super().__init__(**options)
+        self.started = anyio.Event()
+        self._caught = caught
+
+    async def run(self, args: Words, ctx: ToolContext) -> ToolResult:
+        self.started.set()
+        await go_on_forever(self._caught)
+        raise AssertionError
+
+
+@pytest.mark.parametrize("caught", [asyncio.CancelledError, BaseException])
+async def test_the_time_limit_ends_a_tool_that_catches_cancellations(
+    tmp_path: Path, caught: type[BaseException]
+) -> None:
+    with anyio.fail_after(20):
+        await expect_named(tmp_path, EndlessTool(caught, timeout=0.1), "`run`", IGNORED)
+
+
+async def test_the_user_can_stop_the_turn_of_such_a_tool(tmp_path: Path) -> None:
+    tool = EndlessTool()
+    async with running(tmp_path, [call(("echo", "{}")), say("Done.")], [tool]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await tool.started.wait()
+        bench.submit(Interrupt())
+        end = await bench.until_payload(TurnFinished)
+        (raised,) = bench.of(ErrorRaised)
+        (result,) = bench.results()
+    assert (end.reason, result.status, raised.where) == ("interrupted", "failed", "tool echo")
+    assert raised.message.startswith(f"The tool echo (plugin test), in `run`, failed: {IGNORED}")
+
+
+async def test_a_hook_that_catches_cancellations_is_stopped_with_a_reason() -> None:
+    async def never_ending(facts: object) -> None:
+        await go_on_forever()
+
+    reply = await ask_plugin_function(OfferedHookFunction("mine", "before_tool", never_ending), {}, 0.1)
+    assert reply.fault.startswith(f"It failed: {IGNORED}")
+
+
+class EndlessMiddleware(BaseMiddleware):
+    name = "endless"
+
+    async def wrap_tool(self, call: ToolCallPart, call_next: ToolNext) -> ToolResult:
+        await go_on_forever()
+        return await call_next(call)
+
+
+async def test_a_middleware_that_catches_cancellations_is_stopped_and_left_out(tmp_path: Path) -> None:
+    reports: list[PluginFailed] = []
+    guarded = GuardedMiddleware("mine", EndlessMiddleware(), reports.append)
+    answers = [call(("echo", "{}")), say("Done.")]
+    async with running(tmp_path, answers, [EchoTool(timeout=0.1)], middlewares=[guarded]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        end = await bench.until_payload(TurnFinished)
+    assert end.reason == "finished"
+    assert reports and IGNORED in reports[0].message
+
+
+async def test_time_limits_inside_the_code_are_not_counted() -> None:
+    async def poll() -> str:
+        for _ in range(30):
+            with anyio.move_on_after(0.01):
+                await anyio.sleep_forever()
+        return "polled"
+
+    assert await stop_in_time(poll()) == "polled"
+
+
+async def test_shielded_work_at_the_end_may_take_longer() -> None:
+    ended = []
+
+    async def clean_up() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(0.3)
+            ended.append("cleaned")
+            await anyio.lowlevel.checkpoint()
+
+    with anyio.move_on_after(0.05) as scope, guard_plugin("It", PluginError):
+        await stop_in_time(clean_up())
+    assert scope.cancelled_caught and ended == ["cleaned"]
