@@ -16,7 +16,7 @@ from tui_agent.policy.places.sandbox_places import guarded_places
 from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.ports.environment import ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.sandbox import detection as detect
+from tui_agent.workspace.sandbox import detection
 from tui_agent.workspace.sandbox.confinement import Confinement
 from tui_agent.workspace.sandbox.mounts import Bounds
 
@@ -27,7 +27,7 @@ COVERED = (0, 10, 50, 200)
 
 async def main(rounds: int) -> None:
     """Print the medians of each command and their ratio."""
-    found = detect.detect_sandbox()
+    found = detection.detect_sandbox()
     if not found.kind:
         print(found.why_not)
         return
@@ -66,7 +66,7 @@ async def _covering(environments: list[LocalEnvironment], rounds: int) -> None:
         await env.aclose()
 
 
-def _environment(found: detect.SandboxSupport, folder: str, covered: int) -> LocalEnvironment:
+def _environment(found: detection.SandboxSupport, folder: str, covered: int) -> LocalEnvironment:
     root = Path(folder).resolve() / f"work-{covered}"
     root.mkdir(exist_ok=True)
     for number in range(covered):

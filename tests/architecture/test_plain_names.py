@@ -248,6 +248,8 @@ def findings(source: Source) -> Iterator[str]:
             targets = [part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)]
             if "one" in targets:
                 yield f"{source.name} loop variable one"
+        if isinstance(node, ast.alias) and node.asname and is_bare(node.asname):
+            yield f"{source.name} alias {node.asname}"
 
 
 def vague_values(source: Source) -> Iterator[str]:
@@ -292,7 +294,16 @@ class Row:
 
 
 def test_the_rule_would_notice() -> None:
-    text = '"""What it is."""\n\n\ndef told(ones: list[int]) -> None:\n    """Whether."""\n    for one in ones:\n        print(one)\n'
+    text = '''"""What it is."""
+
+import a as reading
+
+
+def told(ones: list[int]) -> None:
+    """Whether."""
+    for one in ones:
+        print(one)
+'''
     source = Source(Path(__file__).resolve().with_name("whose.py"))
     source.__dict__["text"] = text
     assert [place.split(" ", 1)[1] for place in findings(source)] == [
@@ -300,6 +311,7 @@ def test_the_rule_would_notice() -> None:
         "docstring of the module",
         "name told",
         "docstring told",
+        "alias reading",
         "loop variable one",
     ]
 

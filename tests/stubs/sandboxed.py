@@ -22,7 +22,7 @@ from tui_agent.policy.places.sandbox_places import guarded_outside, guarded_plac
 from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.ports.environment import ExecResult, ExecSpec
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.sandbox import detection as detect
+from tui_agent.workspace.sandbox import detection
 from tui_agent.workspace.sandbox.confinement import Confinement
 from tui_agent.workspace.sandbox.mounts import Bounds
 
@@ -33,7 +33,7 @@ SETTINGS = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
 
 def require_sandbox() -> None:
     """Skip with a word where commands cannot be confined, but never where CI runs the tests."""
-    found = detect.detect_sandbox()
+    found = detection.detect_sandbox()
     if not found.kind:
         leave_out(found.why_not)
 
@@ -67,7 +67,9 @@ def confinement(
         is_secret=may_hold_secrets,
         **more,
     )
-    return Confinement(detect.detect_sandbox() if confines else detect.SandboxSupport(), bounds, records)
+    return Confinement(
+        detection.detect_sandbox() if confines else detection.SandboxSupport(), bounds, records
+    )
 
 
 def git(folder: Path, *words: str, time: str = "") -> str:

@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import Literal
 
 from tui_agent.fast_dataclass import dataclass
-from tui_agent.models import normalisation as normalise
+from tui_agent.models import normalisation
 from tui_agent.models.faults import fault
 from tui_agent.ports.clock import Ids
 from tui_agent.ports.model import (
@@ -233,7 +233,7 @@ class Assembler:
         return self._call_delta(call, piece)
 
     def _call_delta(self, call: _Call, text: str) -> Delta:
-        name = normalise.tool_name(call.name, self._offered)
+        name = normalisation.tool_name(call.name, self._offered)
         return Delta("tool_call", call.position, text, name, call.call_id)
 
     def call_deltas(self) -> Iterator[Delta]:
@@ -286,7 +286,7 @@ class Assembler:
             call.size > 0
             and (named or bool(chunk.call_id))
             and not call.is_unfinished()
-            and normalise.arguments(call.raw) is not None
+            and normalisation.arguments(call.raw) is not None
         )
         if chunk.call_id and call.call_id and chunk.call_id != call.call_id:
             return named or complete
@@ -300,7 +300,7 @@ class Assembler:
             and bool(chunk.name)
             and chunk.name == call.name
             and call.raw == chunk.arguments
-            and normalise.arguments(call.raw) is not None
+            and normalisation.arguments(call.raw) is not None
         )
 
     def _call_part(self, call: _Call, ids: Ids, taken: set[str]) -> ToolCallPart:
@@ -309,12 +309,12 @@ class Assembler:
             call_id = ids.call()
         taken.add(call_id)
         raw = call.raw
-        parsed = normalise.arguments(raw) if call.name else None
+        parsed = normalisation.arguments(raw) if call.name else None
         if self.finish == "length" and call is self._blocks[-1]:
             parsed = None  # the text may have been cut where it happens to be complete JSON
         return ToolCallPart(
             call_id=CallId(call_id),
-            name=normalise.tool_name(call.name, self._offered) or UNNAMED_TOOL,
+            name=normalisation.tool_name(call.name, self._offered) or UNNAMED_TOOL,
             arguments=parsed or {},
             malformed=raw if parsed is None else None,
         )
@@ -322,7 +322,7 @@ class Assembler:
     def _with_text_call(self, out: Sequence[ModelPart], ids: Ids) -> tuple[ModelPart, ...]:
         """Return the parts with a text replaced by a tool call, if the text is clearly a call."""
         is_cut = self.finished is not None and self.finished.reason == "length"
-        call = normalise.text_call(self.text, self._offered) if self._offered and not is_cut else None
+        call = normalisation.text_call(self.text, self._offered) if self._offered and not is_cut else None
         if call is None:
             return tuple(out)
         return (*out, ToolCallPart(call_id=ids.call(), name=call[0], arguments=call[1]))

@@ -17,7 +17,7 @@ from tui_agent.errors import ConfigError, EnvironmentFault
 from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.environment import Environment
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT, EnvStarted
-from tui_agent.wiring import sandbox as confining
+from tui_agent.wiring.sandbox import build_confinement
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.remote.machine import RemoteMachine
@@ -35,7 +35,7 @@ class Environments:
         secrets = base.keys.collect_secrets(key_names)
         self._shown = tuple(name for name in base.config.sandbox.variables if name in secrets)
         self._hidden = secrets.keys() - set(self._shown)
-        confinement = confining.build_confinement(base, workspace)
+        confinement = build_confinement(base, workspace)
         self.local = LocalEnvironment(workspace, hidden=self._hidden, confinement=confinement)
         self.workspace = workspace
         self._base = base

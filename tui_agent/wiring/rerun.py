@@ -58,9 +58,9 @@ from tui_agent.session.recorded_turn import (
 from tui_agent.session.resume import record_new_session
 from tui_agent.store.lineage import load_lineage, open_blobs
 from tui_agent.store.session_store import SessionStore
-from tui_agent.wiring import policy as judging
 from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.plugins import agent_factories, plugin_host
+from tui_agent.wiring.policy import build_policy
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 
@@ -196,7 +196,7 @@ class RerunBench:
             blobs=self.log.blobs,
             env=ReadOnlyEnvironment(self._env, self._sandbox),
             extensions=CurrentExtensions(Extensions(tools, middlewares, agent_factories(loaded))),
-            policy=judging.build_policy(base, loaded.policy_tables)[0],
+            policy=build_policy(base, loaded.policy_tables)[0],
             client_for=lambda _: self._recorded_turn,
             resolve_model=lambda name, url, effort: recorder.state.settings.model,  # type: ignore[union-attr]
             tokens=Tokens(calibration=recorder.calibration),

@@ -9,7 +9,7 @@ from tui_agent.policy.places.visibility import may_hold_secrets
 from tui_agent.ports.environment import Sandbox
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.wiring.startup_context import StartupContext
-from tui_agent.workspace.sandbox import detection as detect
+from tui_agent.workspace.sandbox import detection
 from tui_agent.workspace.sandbox.confinement import Confinement
 from tui_agent.workspace.sandbox.detection import SandboxSupport
 from tui_agent.workspace.sandbox.mounts import Bounds
@@ -20,7 +20,7 @@ TURNED_OFF = SandboxSupport(why_not="It is turned off in config.toml ([sandbox] 
 def start_detection(base: StartupContext) -> None:
     """Start the detection of sandbox programs in the background, unless the sandbox is turned off."""
     if base.config.sandbox.mode == "auto":
-        detect.start_detection()
+        detection.start_detection()
 
 
 def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
@@ -47,7 +47,7 @@ def build_confinement(base: StartupContext, workspace: Path) -> Confinement:
         readable=config.sandbox.readable,
         steering=steering_names(),
     )
-    detected = detect.detect_sandbox() if config.sandbox.mode == "auto" else TURNED_OFF
+    detected = detection.detect_sandbox() if config.sandbox.mode == "auto" else TURNED_OFF
     return Confinement(detected, bounds, config.data_dir / "sandbox")
 
 

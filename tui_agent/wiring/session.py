@@ -54,8 +54,6 @@ from tui_agent.session.resume import (
 from tui_agent.store.gc_pause import pause_gc
 from tui_agent.store.log_reader import read_marks
 from tui_agent.store.session_log import SessionLog
-from tui_agent.wiring import policy as judging
-from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.ablation import Ablation
 from tui_agent.wiring.context import ContextComposition
 from tui_agent.wiring.environments import Environments, start_environments
@@ -72,7 +70,9 @@ from tui_agent.wiring.plugins import (
     require_program,
     watched_folders,
 )
+from tui_agent.wiring.policy import build_policy
 from tui_agent.wiring.repomap import SessionMaps, index_folder
+from tui_agent.wiring.sandbox import start_detection
 from tui_agent.wiring.settings import apply_fork_changes, apply_options, build_settings
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
 from tui_agent.workspace.checkpoints.checkpoint_limits import read_limits
@@ -138,7 +138,7 @@ async def _open(
 ) -> "_UnservedSession":
     if not base.options.is_attended:
         require_trust_decision(base)
-    confining.start_detection(base)
+    start_detection(base)
     host = plugin_host(base)
     loaded = host.load()
     models = build_model_factory(base, loaded)
@@ -226,7 +226,7 @@ def _assemble(
 ) -> _UnservedSession:
     env, workspace, clients = environments.active, environments.workspace, ClientCache(models)
     run = _record_start(base, models, recorder, log, unfinished, workspace, settings, earlier)
-    judge, refused = judging.build_policy(base, loaded.policy_tables, reloading=True)
+    judge, refused = build_policy(base, loaded.policy_tables, reloading=True)
     subagents = Subagents(base.config, agent_folders(host))
     recorder.append(environments.started_event())
     languages = [offered.language for offered in loaded.languages]

@@ -51,7 +51,7 @@ SESSIONS: Sequence[dict[str, object]] = (
 PREVIEW: Mapping[str, object] = {
     "first": {
         "seq": 4,
-        "at": NOW,
+        "time": NOW,
         "text": "timesheet report --week 13 shows -32.5 h for the night shift. Find out why and fix it.",
     },
     "last": None,

@@ -11,7 +11,7 @@ from tests.stubs.left_out import leave_out
 from tests.stubs.rows import rows
 from tests.unit.cli.conftest import Call
 from tui_agent.cli.exit_codes import Exit
-from tui_agent.workspace.sandbox import detection as detect
+from tui_agent.workspace.sandbox import detection
 
 VALID = """\
 # Shows our log.
@@ -56,8 +56,8 @@ def test_explain_prints_the_chain_of_reasons_one_a_line(call: Call) -> None:
 
 
 def test_a_line_is_judged_with_the_sandbox_that_a_session_would_have(call: Call, tmp_path: Path) -> None:
-    if not detect.detect_sandbox().kind:
-        leave_out(detect.detect_sandbox().why_not)
+    if not detection.detect_sandbox().kind:
+        leave_out(detection.detect_sandbox().why_not)
     words = ("policy", "check", "--policy", "accept-edits", "foo")
     assert call(*words)[1].splitlines()[0::4] == [
         "allow: foo",

@@ -16,7 +16,7 @@ from tui_agent.plugin_host.offers import OfferedPolicyTable
 from tui_agent.policy.decision.rule_file import append_rule
 from tui_agent.ports.policy import Policy, PolicyFacts
 from tui_agent.protocol.effects import RunEffect
-from tui_agent.wiring import policy as judging
+from tui_agent.wiring.policy import build_policy
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 from tui_agent.workspace.local.environment import LocalEnvironment
 
@@ -50,7 +50,7 @@ def verdict(policy: Policy, script: str) -> str:
 
 
 def test_rules_written_during_a_session_count_from_the_next_call_on(base: StartupContext) -> None:
-    policy, _ = judging.build_policy(base, reloading=True)
+    policy, _ = build_policy(base, reloading=True)
     assert verdict(policy, "make") == "ask"
     path = own(base, "policy.toml", "[[rule]]\nallow = 'run make *'\n[[rule]]\ndeny = 'run git push *'\n")
     assert (verdict(policy, "make"), verdict(policy, "git push")) == ("allow", "deny")
@@ -63,16 +63,16 @@ def test_rules_written_during_a_session_count_from_the_next_call_on(base: Startu
 def test_a_start_with_a_wrong_file_is_refused_with_its_place(base: StartupContext) -> None:
     path = own(base, "policy.toml", "[[rule]]\nallow = 'fly a'\n")
     with pytest.raises(ConfigError, match=f"{path}, rule 1"):
-        judging.build_policy(base, reloading=True)
+        build_policy(base, reloading=True)
     path.unlink()
     path = own(base, "programs.toml", "[programs.x]\nabout = 'X.'\neffects = ['magic']\n")
     with pytest.raises(ConfigError, match=rf"{path}:3: programs\.x\.effects"):
-        judging.build_policy(base, reloading=True)
+        build_policy(base, reloading=True)
 
 
 def test_the_users_programs_count(base: StartupContext) -> None:
     own(base, "programs.toml", table("showlog"))
-    assert verdict(judging.build_policy(base)[0], "showlog app.log") == "allow"
+    assert verdict(build_policy(base)[0], "showlog app.log") == "allow"
 
 
 def test_a_plugins_table_counts_and_one_with_a_fault_is_left_out(
@@ -80,7 +80,7 @@ def test_a_plugins_table_counts_and_one_with_a_fault_is_left_out(
 ) -> None:
     good = OfferedPolicyTable("logs", tmp_path / "logs.toml", table("showlog"))
     bad = OfferedPolicyTable("evil", tmp_path / "evil.toml", "[programs.curl]\nlike = 'ls'")
-    policy, refused = judging.build_policy(base, [good, bad])
+    policy, refused = build_policy(base, [good, bad])
     assert (verdict(policy, "showlog app.log"), verdict(policy, "curl x")) == ("allow", "ask")
     assert [fault.plugin for fault in refused] == ["evil"]
     assert "the plugin evil (evil.toml):2: programs.curl.like: this key is not allowed" in refused[0].message
@@ -210,8 +210,8 @@ def test_a_check_follows_links_and_looks_for_programs_as_a_session_does(
     (work / "bin" / "git").write_text("#!/bin/sh\n")
     (work / "bin" / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{work}/bin:/usr/bin:/bin")
-    bench = PolicyBench.for_workspace(base, judging.build_policy(base)[0])
-    assert bench.judge(script)[0].verdict == expected
+    bench = PolicyBench.for_workspace(base, build_policy(base)[0])
+    assert bench.judge(script).decision.verdict == expected
 
 
 def test_a_check_knows_the_files_with_secrets_of_the_folder(
@@ -249,7 +249,7 @@ class BlindEnvironment(LocalEnvironment):
 
 def test_a_path_that_cannot_be_looked_up_denies_its_line_and_no_other(base: StartupContext) -> None:
     env = BlindEnvironment(base.options.cwd)
-    bench = replace(PolicyBench.for_workspace(base, judging.build_policy(base, [])[0]), env=env)
-    denied, allowed = (bench.judge(line)[0] for line in ("cat /proc/1/ns/net", "ls"))
+    bench = replace(PolicyBench.for_workspace(base, build_policy(base, [])[0]), env=env)
+    denied, allowed = (bench.judge(line).decision for line in ("cat /proc/1/ns/net", "ls"))
     assert (denied.verdict, allowed.verdict) == ("deny", "allow")
     assert "/proc/1/ns/net cannot be resolved" in denied.reason

@@ -25,7 +25,7 @@ from tui_agent.session.clock import SystemClock
 from tui_agent.store.log_reader import read_records
 from tui_agent.store.redaction.redactor import Redactor
 from tui_agent.store.session_store import SessionStore
-from tui_agent.wiring.session import open_session as opened
+from tui_agent.wiring.session import open_session
 
 Call = Callable[..., tuple[int, str]]
 SCRIPT = """
@@ -206,7 +206,7 @@ answers:
 
 async def leave_open(options: SessionOptions) -> None:
     """Leave a session while it asks."""
-    async with opened(options) as held:
+    async with open_session(options) as held:
         follower = held.follow()
         held.submit(SubmitPrompt(text="write new.txt"))
         while True:
@@ -239,7 +239,7 @@ def test_a_turn_that_goes_on_from_an_open_question_gets_its_own_answers(call: Ca
 
 async def talk(options: SessionOptions) -> None:
     """Two turns: the first is stopped at its question, in the second the user allows one call and denies the next."""
-    async with opened(options) as held:
+    async with open_session(options) as held:
         follower = held.follow()
         ends = asked = 0
         held.submit(SubmitPrompt(text="write new.txt"))

@@ -46,7 +46,7 @@ def test_a_fork_is_made_and_how_to_open_it_is_said(call: Call, tmp_path: Path, w
     store = talked(tmp_path, work)
     status, out, _ = call("sessions", "fork", "latest", "--at", "2", "--here", "--json")
     (made,) = json_lines(out)
-    assert (status, made["parent"], made["at"], made["workspace"]) == (0, "ses_a", 2, str(work))
+    assert (status, made["parent"], made["seq"], made["workspace"]) == (0, "ses_a", 2, str(work))
     assert [record.seq for record in store.read(made["id"])] == [0, 1, 2, 3]
     _, out, _ = call("sessions", "fork", "ses_a", "--at", "1")
     assert "tui-agent --session ses_" in out

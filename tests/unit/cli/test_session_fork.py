@@ -174,15 +174,15 @@ def test_another_result_is_that_of_the_call_that_the_event_belongs_to(call: Call
     finished = seq_of(tmp_path, "tool.finished", name="read_file")
     one = made(call("sessions", "fork", "ses_a", "--at", str(finished), "--result", "otherwise", "--json"))
     assert one["changed"]["result"] == "otherwise"
-    assert one["at"] < finished
+    assert one["seq"] < finished
     state = load_state(Path(one["path"]))
     assert [call.call_id for call in state.open_calls] == [one["changed"]["call_id"]]
     writes = seq_of(tmp_path, "tool.finished", 2, name="write_file")
     one = made(call("sessions", "fork", "ses_a", "--at", str(writes), "--result", "otherwise", "--json"))
-    assert one["at"] == seq_of(tmp_path, "tool.started", 3) - 1, "a call that writes has not written there"
+    assert one["seq"] == seq_of(tmp_path, "tool.started", 3) - 1, "a call that writes has not written there"
     answered = seq_of(tmp_path, "model.responded", 2)
     one = made(call("sessions", "fork", "ses_a", "--at", str(answered), "--result", "x", "--json"))
-    assert one["at"] == answered, "only one call is open there"
+    assert one["seq"] == answered, "only one call is open there"
     first = seq_of(tmp_path, "model.responded")
     status, _, err = call("sessions", "fork", "ses_a", "--at", str(first), "--result", "x")
     assert (status, "Several tool calls are open" in err) == (2, True)
@@ -199,7 +199,7 @@ def test_another_result_is_that_of_the_call_that_the_event_belongs_to(call: Call
 def test_another_message_stands_where_the_old_one_did_and_go_on_sends_it(call: Call, tmp_path: Path) -> None:
     second = seq_of(tmp_path, "user.message", 2)
     one = made(call("sessions", "fork", "ses_a", "--at", str(second), "--message", "bye", "--json"))
-    assert one["at"] == second - 1
+    assert one["seq"] == second - 1
     status, out, err = call("run", "--go-on", "--session", one["id"])
     assert (status, "Hello." in out) == (0, True), err
     told = [

@@ -33,10 +33,10 @@ from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.store_cleanup import measure_session
 from tui_agent.tui.widgets.key_settings import apply_key_settings
 from tui_agent.units import MEGABYTE, format_bytes, format_number
-from tui_agent.wiring import sandbox as confining
 from tui_agent.wiring.environments import start_environments
 from tui_agent.wiring.models import build_model_factory
 from tui_agent.wiring.plugins import load_external_plugins, plugin_host
+from tui_agent.wiring.sandbox import build_confinement, find_sandbox
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 from tui_agent.workspace.checkpoints.checkpoint_limits import find_git, unavailable_reason
 from tui_agent.workspace.local.environment import LocalEnvironment
@@ -297,7 +297,7 @@ def environment(base: StartupContext) -> CheckResult:
 
 def sandbox(base: StartupContext) -> CheckResult:
     """Describe the sandbox for commands, or the reason why there is none."""
-    status = confining.find_sandbox(base, base.options.cwd)
+    status = find_sandbox(base, base.options.cwd)
     if status.kind:
         return ok(f"{status.kind}. {' '.join(status.lines)}")
     return note(
@@ -308,9 +308,9 @@ def sandbox(base: StartupContext) -> CheckResult:
 
 def secrets(base: StartupContext) -> CheckResult:
     """List the secret files that are hidden from commands, and report if the search for secret files was incomplete."""
-    confined = confining.build_confinement(base, base.options.cwd)
+    confined = build_confinement(base, base.options.cwd)
     files = confined.secret_files()
-    if not confining.find_sandbox(base, base.options.cwd).kind:
+    if not find_sandbox(base, base.options.cwd).kind:
         consequence = (
             "; they are not hidden, because there is no sandbox."
             " Commands that would read them need your approval."

@@ -12,7 +12,7 @@ from tui_agent.cli.exit_codes import Exit
 from tui_agent.cli.options import POLICIES, Parser, Verbs, load_context
 from tui_agent.cli.output import dim, escape_control, say, say_json, say_json_lines, say_result
 from tui_agent.cli.policy import rule_trial
-from tui_agent.cli.policy.rule_trial import OPTION_GROUPS, load_catalog
+from tui_agent.cli.policy.rule_trial import OPTION_GROUPS, load_program_tables
 from tui_agent.engine.tools.restorable_files import find_named_deletions
 from tui_agent.errors import EnvironmentFault, UsageError
 from tui_agent.policy.decision.escalations import GIT
@@ -22,8 +22,8 @@ from tui_agent.policy.decision.table_check import check_table_path
 from tui_agent.policy.rules.grammar import Rule
 from tui_agent.ports.policy import Decision, PolicyFacts
 from tui_agent.protocol.effects import Effect, RunEffect
-from tui_agent.wiring import policy as judging
-from tui_agent.wiring import sandbox as confining
+from tui_agent.wiring.policy import RULES_FILE, load_rules, make_policy
+from tui_agent.wiring.sandbox import build_confinement, find_sandbox
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
 from tui_agent.workspace.local.secret_files import find_public_certificates
@@ -106,8 +106,8 @@ def configure(parser: Parser) -> None:
 def check_command(arguments: argparse.Namespace) -> int:
     """Print the decision about one command line, or about each line of standard input."""
     base = load_context(arguments)
-    catalog = load_catalog(base)
-    policy = judging.make_policy(judging.load_rules(base), base, catalog)
+    catalog = load_program_tables(base)
+    policy = make_policy(load_rules(base), base, catalog)
     bench = PolicyBench.for_workspace(base, policy)
     if arguments.stdin:
         return answer_lines(bench, explain=arguments.explain)
@@ -207,15 +207,13 @@ class PolicyBench:
     @classmethod
     def for_workspace(cls, base: StartupContext, policy: RulePolicy) -> "PolicyBench":
         """Collect the facts about the workspace and its sandbox, as a session does at its start."""
-        env = LocalEnvironment(
-            base.options.cwd, confinement=confining.build_confinement(base, base.options.cwd)
-        )
+        env = LocalEnvironment(base.options.cwd, confinement=build_confinement(base, base.options.cwd))
         scan = env.scan()
         facts = PolicyFacts(
             workspace=env.root,
             policy=base.config.policy,
             interactive=True,
-            sandboxed=bool(confining.find_sandbox(base, base.options.cwd).kind),
+            sandboxed=bool(find_sandbox(base, base.options.cwd).kind),
             secrets=scan.secrets,
             links=scan.links,
             option_names=scan.option_names,
@@ -280,8 +278,8 @@ def list_rules(arguments: argparse.Namespace) -> int:
     """Print the rules of the user and of a trusted project, one per line."""
     base = load_context(arguments)
     here = ("", os.path.realpath(base.options.cwd))
-    rules = [rule for rule in judging.load_rules(base) if arguments.all or rule.workspace in here]
-    load_catalog(base)
+    rules = [rule for rule in load_rules(base) if arguments.all or rule.workspace in here]
+    load_program_tables(base)
     if arguments.json:
         say_json_lines(rule_to_json(rule) for rule in rules)
         return 0
@@ -289,14 +287,14 @@ def list_rules(arguments: argparse.Namespace) -> int:
         scope = rule.scope if rule.workspace in here else f"in {rule.workspace}"
         say(f"{escape_control(rule.text)}  {dim(escape_control(f'{scope}, {rule.source}'))}")
     if not rules:
-        say(f"No rules. Add some in {base.config.paths.config_dir / judging.RULES_FILE}.")
+        say(f"No rules. Add some in {base.config.paths.config_dir / RULES_FILE}.")
     return 0
 
 
 def remove_saved_rule(arguments: argparse.Namespace) -> int:
     """Remove one of the user's rules from policy.toml. Rules of a project are not changed."""
     base = load_context(arguments)
-    path, rule = base.config.paths.config_dir / judging.RULES_FILE, arguments.rule
+    path, rule = base.config.paths.config_dir / RULES_FILE, arguments.rule
     remove_rule(path, rule, "" if arguments.everywhere else os.path.realpath(base.options.cwd))
     scope = "in every project" if arguments.everywhere else "in this project"
     say(f"Removed `{escape_control(rule)}` ({scope}) from {escape_control(str(path))}.")

@@ -32,7 +32,7 @@ from tui_agent.protocol.events.policy import PermissionDecided
 from tui_agent.protocol.settings import PolicyName
 from tui_agent.protocol.unicode_text import format_count
 from tui_agent.store.decision_scan import DecisionRecord, find_decisions
-from tui_agent.wiring import policy as judging
+from tui_agent.wiring import policy as policy_wiring
 from tui_agent.wiring.plugins import load_external_plugins
 from tui_agent.wiring.startup_context import StartupContext
 
@@ -234,8 +234,10 @@ def try_rules(arguments: argparse.Namespace) -> int:
             f"File not found: {arguments.file}.", hint="FILE must have the format of policy.toml."
         )
     new = load_rules(arguments.file)
-    present = () if arguments.instead else judging.load_rules(base)
-    judge = DecisionJudge(judging.make_policy((*present, *new), base, load_catalog(base)), arguments.policy)
+    present = () if arguments.instead else policy_wiring.load_rules(base)
+    judge = DecisionJudge(
+        policy_wiring.make_policy((*present, *new), base, load_program_tables(base)), arguments.policy
+    )
     tally = Tally()
     for folder in _session_folders(arguments, base):
         try:
@@ -254,9 +256,9 @@ def try_rules(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def load_catalog(base: StartupContext) -> Catalog:
+def load_program_tables(base: StartupContext) -> Catalog:
     """Load all program tables. If a plugin's table is invalid, leave it out and print a warning."""
-    catalog, refused = judging.load_catalog(base, load_external_plugins(base).policy_tables)
+    catalog, refused = policy_wiring.load_catalog(base, load_external_plugins(base).policy_tables)
     for fault in refused:
         warn(f"The program table of plugin {fault.plugin} is not used: {fault.message}")
     return catalog

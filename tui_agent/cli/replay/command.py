@@ -118,7 +118,7 @@ def views_to_json(views: Views, lines: LineCounter) -> JsonMap:
 
     `lines` counts the lines of the changed files.
 
-    `seq`, `at` and `kind` describe the newest event. `transcript` is a list of entries, each with its `type`.
+    `seq`, `time` and `kind` describe the newest event. `transcript` is a list of entries, each with its `type`.
     """
     transcript = [
         {"type": type(entry).__name__.removesuffix("Entry").lower(), **to_jsonable_python(entry)}
@@ -129,7 +129,7 @@ def views_to_json(views: Views, lines: LineCounter) -> JsonMap:
     added, removed = lines.sum_files(changed)
     return {
         "seq": views.seq,
-        "at": views.last_event_time,
+        "time": views.last_event_time,
         "kind": views.last_kind,
         "state": state_to_json(views.state.view()),
         "transcript": transcript,

@@ -57,7 +57,7 @@ from tui_agent.session.local import LocalSession
 from tui_agent.store.log_repair import EVENTS_FILE
 from tui_agent.tui.actions import TYPED, command_word
 from tui_agent.units import format_bytes, format_elapsed
-from tui_agent.wiring.session import open_session as opened
+from tui_agent.wiring.session import open_session
 from tui_agent.wiring.settings import lacks_model
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context, require_trust_decision
 
@@ -254,7 +254,7 @@ async def use_session(
         errors.append(error)
         scope.cancel()
 
-    async with opened(options, base, give_up) as session:
+    async with open_session(options, base, give_up) as session:
         with scope:
             return await act(session)
     raise errors[0]

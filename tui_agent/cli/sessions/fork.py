@@ -166,7 +166,7 @@ def as_json(fork: CreatedFork) -> dict[str, object]:
         "id": fork.id,
         "path": str(fork.path),
         "parent": fork.parent,
-        "at": fork.at_seq,
+        "seq": fork.at_seq,
         "workspace": fork.workspace,
         "note": fork.note,
         "changed": fork.changed.model_dump(mode="json", exclude_defaults=True),

@@ -140,7 +140,7 @@ def _message_entry(record: Record) -> dict[str, object] | None:
     match record:
         case Envelope(agent="main", payload=UserMessageReceived(text=text, own_words=words)):
             text = words or text
-            return {"seq": record.seq, "at": record.time, "text": text_preview(text)[:MAX_TEXT_CHARS]}
+            return {"seq": record.seq, "time": record.time, "text": text_preview(text)[:MAX_TEXT_CHARS]}
         case _:
             return None
 

@@ -100,11 +100,11 @@ def search_sessions(arguments: argparse.Namespace) -> int:
 
 
 def as_json(hit: SearchHit) -> dict[str, object]:
-    """Return a match of a search as a JSON object. `at` is in seconds since the epoch."""
+    """Return a match of a search as a JSON object. `time` is in seconds since the epoch."""
     return {
         "session": hit.session,
         "seq": hit.seq,
-        "at": hit.time,
+        "time": hit.time,
         "kind": hit.kind,
         "title": hit.title,
         "workspace": hit.workspace,

@@ -15,8 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tui_agent.context.repomap import history, worker
-from tui_agent.context.repomap import indexer as indexing
+from tui_agent.context.repomap import history, indexer, worker
 from tui_agent.context.repomap.file_list import Entry, FileList
 from tui_agent.context.repomap.file_scan import FileScanner
 from tui_agent.context.repomap.index_db import index_path
@@ -354,7 +353,7 @@ class RepoMap:
         if index_file is None:
             return False
         try:
-            indexing.update(index_file, os.fspath(self.root), changed, gone, self._languages, self._cleaner)
+            indexer.update(index_file, os.fspath(self.root), changed, gone, self._languages, self._cleaner)
             self._index.add_written(index_file, [entry.path for entry in changed], gone)
         except BROKEN_INDEX_ERRORS:
             self._index.discard()

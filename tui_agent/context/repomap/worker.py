@@ -22,8 +22,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, NamedTuple
 
-from tui_agent.context.repomap import graph, history, index_db
-from tui_agent.context.repomap import indexer as indexing
+from tui_agent.context.repomap import graph, history, index_db, indexer
 from tui_agent.context.repomap.file_list import Entry
 from tui_agent.context.repomap.languages import Languages
 from tui_agent.context.repomap.redacted_text import Cleaner
@@ -244,7 +243,7 @@ class _Helper:
 
 
 def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
-    """Split the files into chunks of at most `indexing.BATCH` files.
+    """Split the files into chunks of at most `indexer.BATCH` files.
 
     Later chunks are smaller, so that both processes end at about the same time.
     """
@@ -254,7 +253,7 @@ def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
     chunks: list[list[Entry]] = []
     size = limit = 0
     for entry in entries:
-        if size >= limit or len(chunks[-1]) >= indexing.BATCH:
+        if size >= limit or len(chunks[-1]) >= indexer.BATCH:
             chunks.append([])
             size, limit = 0, min(largest, max(smallest, remaining // WORKER_SHARE))
         chunks[-1].append(entry)
@@ -289,9 +288,7 @@ def _read_all(index_file: index_db.IndexFile, work: _Work, process: int) -> None
             note.write(entry.path)
             signal.setitimer(signal.ITIMER_PROF, FILE_S)
             parse = entry.path not in killers
-            items.append(
-                indexing.index_entry(work.root, entry, work.known, parse=parse, cleaner=work.cleaner)
-            )
+            items.append(indexer.index_entry(work.root, entry, work.known, parse=parse, cleaner=work.cleaner))
         signal.setitimer(signal.ITIMER_PROF, 0)
         note.write("")
         with index_file.transaction():

@@ -12,7 +12,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.fork_request import ForkPoint
 from tui_agent.tui.modals.picker import Item
 from tui_agent.tui.screens.compare.screen import CompareScreen
-from tui_agent.tui.screens.tree import fork as forking
+from tui_agent.tui.screens.tree import fork as tree_fork
 from tui_agent.tui.text import clean_line
 
 NOTHING = "Nothing to fork yet: send a message first."
@@ -22,14 +22,14 @@ def fork(context: AppContext, argument: str) -> None:
     """Fork the session at the event with the number `argument`; without an argument, at the newest event."""
     seq = _parse_event(context, argument, "/fork", context.views.seq)
     if seq is not None:
-        context.worker(_start(context, seq, forking.fork), "fork")
+        context.worker(_start(context, seq, tree_fork.fork), "fork")
 
 
 async def _start(
-    context: AppContext, seq: int, start: Callable[[AppContext, ForkPoint, forking.Say], None]
+    context: AppContext, seq: int, start: Callable[[AppContext, ForkPoint, tree_fork.Say], None]
 ) -> None:
     """Call `start` with the fork point at event `seq`, or tell the user that the session has nothing to fork yet."""
-    point = await forking.fork_point_here(context, seq)
+    point = await tree_fork.fork_point_here(context, seq)
     if point is None or seq < 0:
         context.app.say(NOTHING, "warning")
     else:
@@ -45,7 +45,7 @@ def what_if(context: AppContext, argument: str) -> None:
     newest = next((entry.seq for entry in reversed(messages) if entry.state in ("sent", "steered")), -1)
     seq = _parse_event(context, argument, "/what-if", newest)
     if seq is not None:
-        context.worker(_start(context, seq, forking.what_if), "what if")
+        context.worker(_start(context, seq, tree_fork.what_if), "what if")
 
 
 def _parse_event(context: AppContext, argument: str, slash: str, default: int) -> int | None:

@@ -27,7 +27,7 @@ from tui_agent.ports.environment import (
 )
 from tui_agent.protocol.events.env import LOCAL_ENVIRONMENT
 from tui_agent.workspace.git.program_execution import can_run_programs
-from tui_agent.workspace.local import subprocesses as spawn
+from tui_agent.workspace.local import subprocesses
 from tui_agent.workspace.local.containment import Containment, path_error
 from tui_agent.workspace.local.nofollow_open import OpenFolder
 from tui_agent.workspace.local.piped_program import PipedProcess, open_piped
@@ -80,7 +80,7 @@ class LocalEnvironment(WorkspaceFiles):
         *,
         environ: Mapping[str, str] | None = None,
         hidden: Collection[str] = (),
-        grace: float = spawn.TERMINATE_GRACE_S,
+        grace: float = subprocesses.TERMINATE_GRACE_S,
         reaper: ReaperClient | None = None,
         confinement: Confinement | None = None,
         open_folder: OpenFolder | None = None,
@@ -132,7 +132,7 @@ class LocalEnvironment(WorkspaceFiles):
         try:
             return folder, self._contain.open_to_enter(parts)
         except (FileNotFoundError, NotADirectoryError):
-            return folder, spawn.start_failure("not_found", f"The folder {folder} does not exist.")
+            return folder, subprocesses.start_failure("not_found", f"The folder {folder} does not exist.")
         except OSError as error:
             raise path_error(spec.cwd or folder, error) from error
 
@@ -140,7 +140,9 @@ class LocalEnvironment(WorkspaceFiles):
         self, spec: ExecSpec, on_output: OutputSink, folder: str, folder_fd: int
     ) -> ExecResult:
         command = self._prepare(spec, folder, folder_fd)
-        run = partial(spawn.run_command, launcher=self._reaper, grace=self._grace, on_start=self._set_limits)
+        run = partial(
+            subprocesses.run_command, launcher=self._reaper, grace=self._grace, on_start=self._set_limits
+        )
         if self._confinement is None or not self._is_confined(spec):
             return await run(command, on_output)
         return await run_confined(self._confinement, command, spec, on_output, run)
@@ -148,12 +150,12 @@ class LocalEnvironment(WorkspaceFiles):
     def _is_confined(self, spec: ExecSpec) -> bool:
         return bool(self.sandbox.kind) and not spec.unsandboxed
 
-    def _prepare(self, spec: ExecSpec, folder: str, folder_fd: int) -> spawn.Command:
+    def _prepare(self, spec: ExecSpec, folder: str, folder_fd: int) -> subprocesses.Command:
         self._count += 1
         marker = f"{self._token}-{self._count}"
         env = self._child_environment(folder, marker, spec.env)
         argv = spec.argv or ("bash", "-c", spec.script)
-        return spawn.Command(
+        return subprocesses.Command(
             argv=(_find_executable(argv[0], env, Path(self.root)), *argv[1:]),
             folder=folder_fd,
             cwd=folder,

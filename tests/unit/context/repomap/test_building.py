@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap import graph, worker
-from tui_agent.context.repomap import indexer as indexing
+from tui_agent.context.repomap import graph, indexer, worker
 from tui_agent.context.repomap.file_list import Entry, list_files
 from tui_agent.context.repomap.index_db import open_index
 from tui_agent.context.repomap.repository_map import show_all
@@ -21,7 +20,7 @@ USER = "use.py"
 def neighbours(index: Path, root: Path, entries: list[Entry]) -> list[list[tuple[str, float]]]:
     """What `USER` speaks of and what speaks of it, and every rank, in an index that is built in this order."""
     kept = open_index(index, "key")
-    indexing.update(kept, str(root), entries)
+    indexer.update(kept, str(root), entries)
     graph.write_graph(kept)
     known = Snapshot(kept, kept.files())
     found = [
@@ -77,12 +76,12 @@ def test_a_file_may_wait_for_the_processor_but_not_keep_it(
     open_index(index, "key").close()
     program = f"""
 import time
-from tui_agent.context.repomap import indexer as indexing, worker
-find, worker.FILE_S = indexing.index_entry, 0.4
+from tui_agent.context.repomap import indexer, worker
+find, worker.FILE_S = indexer.index_entry, 0.4
 def slow(*given, **named):
     {slow}
     return find(*given, **named)
-indexing.index_entry = slow
+indexer.index_entry = slow
 worker.main()
 """
     job: dict[str, object] = {
@@ -109,16 +108,16 @@ def test_a_second_process_that_dies_costs_no_more_than_what_it_had_begun(tmp_pat
     program = f"""
 import os, signal, time
 from pathlib import Path
-from tui_agent.context.repomap import indexer as indexing, worker
+from tui_agent.context.repomap import indexer, worker
 worker.SPLIT_BYTES = worker.CHUNK_BYTES = 1
-find, first = indexing.index_entry, os.getpid()
+find, first = indexer.index_entry, os.getpid()
 def fatal(*given, **named):
     if os.getpid() != first:
         os.kill(os.getpid(), signal.SIGKILL)
     while not Path("{index}.now1").exists():
         time.sleep(0.01)
     return find(*given, **named)
-indexing.index_entry = fatal
+indexer.index_entry = fatal
 worker.main()
 """
     job = {"index": str(index), "key": "key", "root": str(tmp_path / "repo"), "languages": [], "gone": []}

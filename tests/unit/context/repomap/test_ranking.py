@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context.repomap import graph
-from tui_agent.context.repomap import indexer as indexing
+from tui_agent.context.repomap import graph, indexer
 from tui_agent.context.repomap.file_list import list_files
 from tui_agent.context.repomap.index_db import IndexFile, open_index
 from tui_agent.context.repomap.path_kinds import kind_of
@@ -39,7 +38,7 @@ class Repository:
         self.listing = list_files(self.root, show_all)
         known = self.kept.files()
         new = [one for one in self.listing.entries if one.path not in known]
-        indexing.update(self.kept, str(self.root), new)
+        indexer.update(self.kept, str(self.root), new)
         self.index = Snapshot(self.kept, self.kept.files())
 
     def ranked(self, question: str) -> list[FileScore]:

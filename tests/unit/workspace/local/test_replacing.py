@@ -14,7 +14,7 @@ import pytest
 
 from tests.stubs.left_out import leave_out, linux_only, only_where
 from tui_agent.errors import EnvironmentFault, StaleFile
-from tui_agent.workspace.local import atomic_write as replacing
+from tui_agent.workspace.local import atomic_write
 from tui_agent.workspace.local.containment import Containment
 from tui_agent.workspace.local.local_files import LocalFiles
 
@@ -166,7 +166,7 @@ def test_a_kill_leaves_whole_files_and_the_next_change_takes_the_rest_away(
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
         process.join()
-        shown = [name for name in names(tmp_path) if not replacing.LEFTOVER_NAME.fullmatch(name)]
+        shown = [name for name in names(tmp_path) if not atomic_write.LEFTOVER_NAME.fullmatch(name)]
         assert all((tmp_path / name).read_bytes() == data for name in shown)
         for name in shown:
             if name != "a":
@@ -181,7 +181,7 @@ def test_a_name_that_was_taken_meanwhile_is_not_replaced(tmp_path: Path) -> None
     try:
         (tmp_path / "a").write_text("theirs")
         with pytest.raises(FileExistsError):
-            replacing.replace_file("a", at, b"mine", None, lambda: None)
+            atomic_write.replace_file("a", at, b"mine", None, lambda: None)
     finally:
         os.close(at)
     assert ((tmp_path / "a").read_text(), names(tmp_path)) == ("theirs", ["a"])
@@ -197,9 +197,9 @@ def test_a_change_that_is_stopped_at_the_last_moment_leaves_nothing(tmp_path: Pa
 
     at = os.open(tmp_path, os.O_RDONLY)
     try:
-        standing = replacing.FileState(OLD, (tmp_path / "a").stat())
+        standing = atomic_write.FileState(OLD, (tmp_path / "a").stat())
         with pytest.raises(StaleFile):
-            replacing.replace_file("a", at, b"new", standing, stop)
+            atomic_write.replace_file("a", at, b"new", standing, stop)
     finally:
         os.close(at)
     assert ((tmp_path / "a").read_text(), names(tmp_path)) == ("old", ["a"])

@@ -7,7 +7,7 @@ import pytest
 from tui_agent.ports.environment import ExecSpec
 from tui_agent.tui.terminal.terminal import Terminal, editor_command
 from tui_agent.workspace.local.environment import LocalEnvironment
-from tui_agent.workspace.sandbox import detection as detect
+from tui_agent.workspace.sandbox import detection
 
 
 @pytest.fixture
@@ -52,8 +52,8 @@ async def test_no_command_finds_a_program_by_a_relative_entry(
 
 
 def test_what_confines_commands_does_not_come_from_the_folder(folder: Path) -> None:
-    assert detect._find_system_program("bwrap") != str(folder / "bwrap")
-    assert detect._find_system_program("true") in ("/usr/bin/true", "/bin/true")
+    assert detection._find_system_program("bwrap") != str(folder / "bwrap")
+    assert detection._find_system_program("true") in ("/usr/bin/true", "/bin/true")
 
 
 def test_neither_the_clipboard_nor_the_editor_is_the_folders(folder: Path) -> None:

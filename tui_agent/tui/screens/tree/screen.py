@@ -15,7 +15,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.fork_request import ForkPoint
 from tui_agent.tui.screens.page import Page
 from tui_agent.tui.screens.replay.live_log import open_live_replay
-from tui_agent.tui.screens.tree import fork as forking
+from tui_agent.tui.screens.tree.fork import fork, what_if
 from tui_agent.tui.screens.tree.rows import (
     COLUMNS,
     Node,
@@ -114,7 +114,7 @@ class TreeScreen(Page[Node]):
             self.context.rewind.go(node.result.last_seq, f"Revert to {target}", then=self.leave)
 
     def _fork(self, node: Node) -> None:
-        forking.fork(self.context, self._fork_point(node), self.say)
+        fork(self.context, self._fork_point(node), self.say)
 
     def _compare(self, node: Node) -> None:
         if node.branch.current:
@@ -156,7 +156,7 @@ class TreeScreen(Page[Node]):
             self.say(f"A turn is running. You can use {key} when it has ended.", "warning")
         else:
             point = replace(self._fork_point(node), at_seq=message.result.seq)
-            forking.what_if(self.context, point, self.say)
+            what_if(self.context, point, self.say)
 
     def _replay(self, node: Node) -> None:
         seq = node.result.seq if node.is_message else node.result.last_seq
