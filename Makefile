@@ -10,6 +10,8 @@ SOURCES := tui_agent plugins tests benchmarks
 WORKERS ?= 4
 # Bytecode is kept whatever the caller set: each worker, and each program that a test starts, would compile all anew.
 export PYTHONDONTWRITEBYTECODE =
+# Quick enough for every `make check`.
+QUICK_RULES := $(patsubst %,tests/architecture/test_%.py,size_budgets plain_names figures house_rules key_names)
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q --ignore tests/soak
 ARGS ?=
 
@@ -30,12 +32,12 @@ test-all: $(COMPILED) ## run all tests, as CI does (fifteen minutes)
 bench: $(DEV) ## measure, beside an empty Textual app on the same machine, and print the table
 	@$(BIN)/python -m benchmarks.run $(ARGS)
 
-check: $(DEV) ## format, lint, strict types, import contracts, size budgets
+check: $(DEV) ## format, lint, strict types, import contracts, quick house rules
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m pytest -q tests/architecture/test_size_budgets.py
+	@$(BIN)/python -m pytest -q $(QUICK_RULES)
 
 fmt: $(DEV) ## format and fix what can be fixed
 	@$(BIN)/ruff check --fix-only .
