@@ -17,11 +17,17 @@ settings.register_profile(
 )
 settings.load_profile("ci")
 
-# No test may depend on where the caller keeps files, or on which model and key the caller uses. A test that needs one
-# of these variables sets it.
-CALLERS_OWN = ("XDG_", "TUI_AGENT_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GIT_", "PYTEST_ADDOPTS")
+# No test may depend on where the caller keeps files, on the size of the caller's terminal, or on which model and key the
+# caller uses. A test that needs one of these variables sets it.
+CALLERS_OWN = (
+    *("XDG_", "TUI_AGENT_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GIT_", "PYTEST_ADDOPTS"),
+    *("COLUMNS", "LINES"),
+)
 for name in [name for name in os.environ if name.startswith(CALLERS_OWN)]:
     del os.environ[name]
+# Servers that tests start are on this machine, where the caller's proxy does not find them.
+for name in ("no_proxy", "NO_PROXY"):
+    os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1,localhost")))
 
 
 @pytest.hookimpl(wrapper=True)
