@@ -98,7 +98,7 @@ class ModelCaller:
         self._watch = LimitWatch(parts.recorder)
         self._used_call_ids = used
         self._history_agent = agent if summarised_agent is None else summarised_agent
-        self._newest_ask = ModelQuery()
+        self._newest_query = ModelQuery()
         """The newest request with the agent's own history."""
         self._sent: PackedRequest | None = None
         """The request that was assembled last."""
@@ -112,28 +112,28 @@ class ModelCaller:
         answers = (message for message in history if isinstance(message, AssistantMessage))
         self._used_call_ids |= {call.call_id for answer in answers for call in tool_calls(answer.parts)}
 
-    async def ask(self, ask: ModelQuery) -> ModelReply:
+    async def ask(self, query: ModelQuery) -> ModelReply:
         """Call the model through the middlewares. Raises `ModelError` if all attempts fail.
 
         If the history is close to the window's limit, it is compacted first. It is compacted again if the provider
         refuses the request as too long.
         """
-        room = self.compactor if ask.messages is None else None
+        compactor = self.compactor if query.messages is None else None
         compacted = False
         refusals = 0
         while True:
             try:
-                reply = await self._ask_once(ask, None if compacted else room)
+                reply = await self._ask_once(query, None if compacted else compactor)
             except ContextOverflow as error:
-                if room is None:
+                if compactor is None:
                     raise
                 sent = self._sent
                 assert sent is not None
                 refusals += 1
                 if refusals > MAX_REFUSALS:
-                    raise room.explain_overflow(error, sent) from error
+                    raise compactor.explain_overflow(error, sent) from error
                 # Compact once. After that, each refusal reduces the inferred window, and packing shortens the request.
-                compacted = refusals == 1 and await room.shrink_after_overflow(sent)
+                compacted = refusals == 1 and await compactor.shrink_after_overflow(sent)
             else:
                 if refusals:
                     self._record_learnt_window()
@@ -169,7 +169,7 @@ class ModelCaller:
             messages = self._builder.resolve_messages(history)
         except BlobNotFound:
             return
-        packing = self._packing_request(self._newest_ask, messages, UNSENT)
+        packing = self._packing_request(self._newest_query, messages, UNSENT)
         async with self._counting:
             await to_thread.run_sync(self._assembly.prepare, packing)
             self._counted = max(self._counted, len(messages))
@@ -178,7 +178,7 @@ class ModelCaller:
         """Assemble the agent's next request from this history. With `unlimited`, nothing is shortened."""
         await self._load_tokenizer()
         messages = RequestBuilder(self._parts.blobs).resolve_messages(history)
-        packing = self._packing_request(self._newest_ask, messages, UNSENT)
+        packing = self._packing_request(self._newest_query, messages, UNSENT)
         if unlimited:
             packing = replace(
                 packing, model=packing.model.model_copy(update={"window": 0}), learnt=UNKNOWN_WINDOW
@@ -186,7 +186,7 @@ class ModelCaller:
         return await to_thread.run_sync(self._assembly.measure, packing)
 
     def _packing_request(
-        self, ask: ModelQuery, messages: Sequence[Message], request_id: RequestId
+        self, query: ModelQuery, messages: Sequence[Message], request_id: RequestId
     ) -> RequestInput:
         state = self._parts.recorder.state_of(self._history_agent)
         settings = self._settings()
@@ -195,10 +195,10 @@ class ModelCaller:
         return RequestInput(
             request_id,
             settings.model,
-            self._fragments(ask, state),
+            self._fragments(query, state),
             messages,
-            self._offered_tools(ask, state, settings),
-            answer=ask.max_tokens or settings.model.max_output or _default_max_tokens(window),
+            self._offered_tools(query, state, settings),
+            answer=query.max_tokens or settings.model.max_output or _default_max_tokens(window),
             mode=settings.context_mode,
             session_context=state.session_context,
             learnt=learnt,
@@ -206,7 +206,7 @@ class ModelCaller:
         )
 
     def _offered_tools(
-        self, ask: ModelQuery, state: SessionStateView, settings: SessionSettings
+        self, query: ModelQuery, state: SessionStateView, settings: SessionSettings
     ) -> tuple[ToolSchema, ...]:
         """Return the tools that the model can use now.
 
@@ -217,7 +217,7 @@ class ModelCaller:
             missing.add("skills")
         if not state.job_count:
             missing.add("started_jobs")
-        tools, allowed = ask.tools, state.allowed_tools
+        tools, allowed = query.tools, state.allowed_tools
         if allowed is not None:
             tools = tuple(
                 name
@@ -226,25 +226,25 @@ class ModelCaller:
             )
         return self._parts.tools.schemas(tools, policy=settings.policy, missing=missing)
 
-    async def _ask_once(self, ask: ModelQuery, room: Compactor | None) -> ModelReply:
+    async def _ask_once(self, query: ModelQuery, compactor: Compactor | None) -> ModelReply:
         recorder = self._parts.recorder
-        self._newest_ask = ask if ask.messages is None else self._newest_ask
-        history = recorder.messages(self._agent) if ask.messages is None else ask.messages
+        self._newest_query = query if query.messages is None else self._newest_query
+        history = recorder.messages(self._agent) if query.messages is None else query.messages
         packing = self._packing_request(
-            ask, self._builder.resolve_messages(history), self._parts.ids.request()
+            query, self._builder.resolve_messages(history), self._parts.ids.request()
         )
         packed = await self._pack(packing)
-        if room is not None and await room.make_room(packed, packing.answer):
+        if compactor is not None and await compactor.make_room(packed, packing.answer):
             smaller = self._builder.resolve_messages(recorder.messages(self._agent))
             packed = await self._pack(replace(packing, messages=smaller))
         self._sent = packed
         if self.compactor is not None and packed.cuts:
             await self.compactor.record_cuts(packed.cuts)
-        own_history = recorder.model_messages(self._agent) if ask.messages is None else None
+        own_history = recorder.model_messages(self._agent) if query.messages is None else None
         request = ModelRequest(
             request_id=packing.request_id,
             model=packing.model,
-            system=packed.system if ask.system is None else ask.system,
+            system=packed.system if query.system is None else query.system,
             messages=packed.messages,
             tools=tuple(packing.tools),
             max_tokens=_answer_tokens(packing, packed),
@@ -259,10 +259,10 @@ class ModelCaller:
                 chain = partial(_call_middleware, middleware, chain)
         return await chain(request)
 
-    def _fragments(self, ask: ModelQuery, state: SessionStateView) -> list[Fragment]:
+    def _fragments(self, query: ModelQuery, state: SessionStateView) -> list[Fragment]:
         """Return the middlewares' fragments of the prompt. For a summary, return only the summary's own prompt."""
         if self._history_agent != self._agent:
-            return [Fragment(id="compact", text=ask.system or "")]
+            return [Fragment(id="compact", text=query.system or "")]
         return [
             fragment for middleware in self._parts.middlewares for fragment in middleware.contribute(state)
         ]
