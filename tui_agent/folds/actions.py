@@ -1,5 +1,8 @@
 """Actions of an agent and their observations (results), built from the log. Actions can be converted to tool calls.
 
+For programs that read sessions or build prompts from them, `action_from_dict`, `observation_from_dict` and `to_memory` are
+public, although nothing in this package calls them.
+
 Invariant: `action_from_dict(action.to_dict()) == action`, and the same holds for observations. `to_dict` includes a
 readable `message`. `to_memory` returns JSON for a model. Entries are in the log's order.
 """

@@ -36,7 +36,10 @@ class DamagedParquet(UsageError):
 
 
 def write_trace(trace: AgentTrace, dest: Path) -> None:
-    """Write a trajectory to a parquet file, replacing an older one. Raises `StoreFull` if the file cannot be written."""
+    """Write a trajectory to a parquet file, replacing an older one. Raises `StoreFull` if the file cannot be written.
+
+    This is for programs that create or change trajectories; a session's own file grows in `TrajectoryFile`.
+    """
     with temporary_folder(dest.parent) as folder:
         lines = folder / "parts.jsonl"
         with translate_write_errors(dest):

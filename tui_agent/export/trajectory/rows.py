@@ -98,7 +98,7 @@ _END_COLUMNS: Final = {
 
 
 def trace_to_rows(trace: AgentTrace) -> list[Row]:
-    """Return one row for each part of a trajectory."""
+    """Return one row for each part of a trajectory, for programs that store trajectories elsewhere."""
     run = run_to_row(trace.run)
     return [{**run, **part_to_row(part)} for part in trace.parts]
 
