@@ -15,6 +15,7 @@ from tui_agent.protocol.events.model import FaultKind
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.parts import TextContent, Usage
 from tui_agent.protocol.settings import ModelInfo
+from tui_agent.protocol.unicode_text import clip_line
 from tui_agent.units import format_duration, format_price, format_time_limit, format_tokens
 from tui_agent.wiring.models import build_model_factory
 
@@ -119,7 +120,7 @@ def check_model(arguments: argparse.Namespace) -> int:
             say_json({"fault": fault.kind, "message": fault.message, "hint": fault.hint})
         raise
     duration = time.monotonic() - started
-    figures = f"{answer.strip()[:80]!r}, {format_tokens(usage.input_tokens)}+{format_tokens(usage.output_tokens)} tokens"
+    figures = f"{clip_line(answer, 80)!r}, {format_tokens(usage.input_tokens)}+{format_tokens(usage.output_tokens)} tokens"
     say_result(
         info.model_dump(mode="json") | {"answer": answer, "seconds": duration, "usage": usage.model_dump()},
         f"{info.profile} answers in {format_duration(duration)} ({figures})",

@@ -109,8 +109,11 @@ def commit_after(records: list[Record], part: int) -> str:
     all_rows = fold(Parts(), records)
     row = next((row for row in all_rows if row.part == part), None)
     if row is None and part != -1:
-        available = f"It has the parts 0 to {all_rows[-1].part}" if all_rows else "It has none"
-        raise UsageError(f"The session has no part {part}. {available}; -1 is the state before the first.")
+        available = f"It has the parts 0 to {all_rows[-1].part}." if all_rows else "It has no parts."
+        raise UsageError(
+            f"The session has no part {part}. {available}",
+            hint="Part -1 means the files as they were before the first part.",
+        )
     taken = [record.payload for record in records if isinstance(record, Envelope)]
     commits = (event.commit for event in taken if isinstance(event, CheckpointTaken) and event.part == -1)
     commit = next(commits, "")

@@ -251,7 +251,14 @@ def test_an_action_that_failed_is_shown_with_its_reason(call: Call, tmp_path: Pa
     call("run", "read it", "-m", f"scripted:{script}", *place)
     _, out, _ = call("sessions", "show", "latest", "--actions", *place)
     (failed,) = [line for line in out.splitlines() if " error " in line]
-    assert "nowhere.txt" in failed
+    assert "  read_file failed: " in failed and "nowhere.txt" in failed
+
+
+def test_a_tested_models_long_answer_is_cut_between_two_words(call: Call, tmp_path: Path) -> None:
+    script = tmp_path / "script.yaml"
+    script.write_text(f"answers: [{{text: '{'Ready to help you. ' * 9}'}}]")
+    _, out, _ = call("models", "check", f"scripted:{script}")
+    assert "Ready to help you.…', " in out
 
 
 def test_a_log_without_an_intact_line_is_moved_and_the_run_says_where(call: Call, tmp_path: Path) -> None:

@@ -19,10 +19,11 @@ from tui_agent.cli.output import (
 )
 from tui_agent.cli.sessions import export, fork, maintenance, preview, revert, search, tree
 from tui_agent.errors import UsageError
-from tui_agent.folds.actions import HistoryEntry, list_history
+from tui_agent.folds.actions import Error, HistoryEntry, list_history
 from tui_agent.folds.base import current_branch, fold
 from tui_agent.folds.session.fold import SessionState
 from tui_agent.folds.session.state_json import state_to_json
+from tui_agent.protocol.base import text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import SessionTitled
 from tui_agent.store.damage_report import describe_damage
@@ -167,9 +168,8 @@ def show_entry(entry: HistoryEntry, *, as_object: bool) -> None:
         return
     kind = plain.get("action") or plain.get("observation")
     answers = "" if entry.action_seq is None else f"of {entry.action_seq}"
-    error = plain.get("content", "") if kind == "error" else ""
-    message = f"{plain['message']} {error.get('preview', '') if isinstance(error, dict) else error}"
-    words = escape_control(" ".join(message.split()))
+    error = f": {text_preview(entry.item.content)}" if isinstance(entry.item, Error) else ""
+    words = escape_control(" ".join(f"{plain['message']}{error}".split()))
     room = max(20, terminal_width() - 32)
     say(f"{entry.seq:>6}  {answers:<9} {kind:<12} {shorten(words, room)}")
 
