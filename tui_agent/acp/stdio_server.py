@@ -1,20 +1,64 @@
 """The server of `tui-agent acp`: one editor on standard input and output, until it disconnects.
 
-Invariant: only the protocol's messages reach standard output.
+Invariant: only the protocol's messages reach standard output. A line from the editor that is not a JSON object is skipped,
+with a message on standard error; it never ends the connection.
 """
 
+import asyncio
+import json
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import Any, cast
 
 import acp
 import anyio
 
 from tui_agent.acp.agent import EditorAgent
-from tui_agent.acp.json_lines import MAX_LINE_BYTES, JsonLines
 from tui_agent.config.options import SessionOptions
 from tui_agent.session.remote import RemoteSession
 from tui_agent.session.stdio import claim_stdio, open_streams
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+"""Maximum size of a message, in bytes. It is large because a message can contain images."""
+
+
+class JsonLines:
+    """One connection to an editor. Implements the library's `Transport`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Write a message. Raises `ConnectionError` if the editor has disconnected.
+
+        The line is queued before anything is awaited, so messages keep the order in which they were sent.
+        """
+        if self._writer.is_closing():
+            raise ConnectionResetError("The editor has disconnected.")
+        self._writer.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        await self._writer.drain()
+
+    async def receive(self) -> dict[str, Any] | None:
+        """Return the next message, or None when the editor has disconnected."""
+        while True:
+            try:
+                line = await self._reader.readuntil(b"\n")
+            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+                return None
+            try:
+                message = json.loads(line)
+            except (ValueError, RecursionError):
+                message = None
+            if isinstance(message, dict):
+                return message
+            if line.strip():
+                sys.stderr.write("tui-agent: A line that is not a JSON object was skipped.\n")
+
+    async def close(self) -> None:
+        """Close the connection."""
+        self._writer.close()
 
 
 def run_stdio_server(options: SessionOptions) -> None:

@@ -1,10 +1,26 @@
-"""The command that pastes an image from the clipboard into the message."""
+"""Commands that use the clipboard: copy the last answer, and paste an image into the message."""
 
 import asyncio
 from importlib import import_module
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.tui.context import AppContext
+
+
+def copy_answer(context: AppContext, argument: str) -> None:
+    """Copy the model's last answer to the clipboard."""
+
+    async def copy() -> None:
+        answer = await context.reader.last_answer()
+        if not answer and context.sessions.load_progress:
+            await context.sessions.wait_until_whole()
+            answer = await context.reader.last_answer()
+        if answer:
+            context.app.copy_text(answer)
+        else:
+            context.app.say("No answer to copy yet.")
+
+    context.worker(copy(), "copy")
 
 
 def paste_image(context: AppContext, argument: str) -> None:

@@ -126,7 +126,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
     "reload": lambda context, _: context.submit(ReloadPlugins()),
     "skills": knowledge.choose_skill,
     "init": knowledge.write_guide,
-    "copy": shell.copy_answer,
+    "copy": clipboard.copy_answer,
     "paste_image": clipboard.paste_image,
     "editor": shell.edit_message,
     "vim": choices.toggle_vim,

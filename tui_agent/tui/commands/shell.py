@@ -1,4 +1,4 @@
-"""Commands that run a shell command for the user, edit the message, or copy the last answer."""
+"""Commands that run a shell command for the user, or edit the message."""
 
 import shlex
 
@@ -30,22 +30,6 @@ def search_command(text: str) -> str:
     skipped = " ".join(f"--exclude-dir={shlex.quote(name)}" for name in SKIPPED)
     with_git = f"git grep --untracked {options} -- . 2>/dev/null"
     return f"{with_git} || test $? -eq 1 || grep -r {options} {skipped} ."
-
-
-def copy_answer(context: AppContext, argument: str) -> None:
-    """Copy the model's last answer to the clipboard."""
-
-    async def copy() -> None:
-        answer = await context.reader.last_answer()
-        if not answer and context.sessions.load_progress:
-            await context.sessions.wait_until_whole()
-            answer = await context.reader.last_answer()
-        if answer:
-            context.app.copy_text(answer)
-        else:
-            context.app.say("No answer to copy yet.")
-
-    context.worker(copy(), "copy")
 
 
 def edit_message(context: AppContext, argument: str) -> None:

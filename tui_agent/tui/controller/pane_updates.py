@@ -1,31 +1,24 @@
-"""Pane updates: passes each pane its views, and writes the status line, the terminal's title and the row below the
-prompt.
+"""Pane updates: passes each pane its views, and writes the status line and the terminal's title.
 
-Invariant: the panes are updated at most once per frame of the pump, and a pane repaints only changed rows.
+Invariant: the panes are updated at most once per frame of the pump, and a pane repaints only changed rows. For the line
+counts, a file is compared only if it changed more than once, and only once for each new content.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from tui_agent.config.project.git_query import locate_repository
+from tui_agent.folds.session.changed_files import ChangedFile, FilesChangedView
 from tui_agent.folds.views import ALL_VIEWS, ViewName, Views
-from tui_agent.protocol.base import text_preview
-from tui_agent.protocol.events.command import OfferedCommand
-from tui_agent.protocol.events.plugin import RESOURCES, PluginLoaded
 from tui_agent.tui.controller.faults import REPORT
 from tui_agent.tui.controller.host import SessionHost
-from tui_agent.tui.controller.line_counts import LineCounts
-from tui_agent.tui.controller.offered_commands import offered_actions
-from tui_agent.tui.panes.policy import policy_words
+from tui_agent.tui.controller.prompt_updates import PromptUpdater
 from tui_agent.tui.panes.status import StatusView
 from tui_agent.tui.panes.status_text import status_of
-from tui_agent.tui.prompt.completion import AT_SIGN
-from tui_agent.tui.prompt.prompt import PLACEHOLDER
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.widgets.sheet import Sheet
-from tui_agent.units import format_cost, format_estimate
 
 BEATS_PER_BRANCH_READ: Final = 4
 """Number of beats between two readings of the git branch; four beats are two seconds.
@@ -42,11 +35,10 @@ class PaneUpdater:
         self._app = host.app
         self._after_frame = after_frame
         self._line_counts = LineCounts(host)
+        self._prompt = PromptUpdater(host)
         self._beats = 0
         self._reported_fault: object = None
         self._branch_folder = ""
-        self._commands: Mapping[str, Sequence[OfferedCommand]] = {}
-        self._completed: set[str] = set()
 
     def show(self, changed: frozenset[ViewName]) -> None:
         """Pass the changed views to their panes."""
@@ -72,7 +64,7 @@ class PaneUpdater:
             guarded("the chat", self._host.chat.choose_page)
             guarded("the status line", self.show_status)
             if changed & {"state", "meter", "plugins"}:
-                guarded("the prompt", self._show_prompt)
+                guarded("the prompt", self._prompt.show)
         for part, update in self._after_frame:
             guarded(part, update)
 
@@ -157,51 +149,6 @@ class PaneUpdater:
         elif before == "running" and view.mood in ("ready", "failed", "stopped"):
             self._app.terminal.notify(title, view.word)
 
-    def _has_resources(self) -> bool:
-        loaded = (each for each in self._host.views.plugins.values() if isinstance(each, PluginLoaded))
-        return any(offer.startswith(RESOURCES) for each in loaded for offer in each.contributions)
-
-    def _show_prompt(self) -> None:
-        meter, state = self._host.views.meter.view(), self._host.state
-        if state.settings is None:
-            return
-        note = ""
-        if meter.used:
-            cost = format_cost(meter.next_cost_usd)
-            note = f"next turn {format_estimate(meter.used)} tokens{', ' if cost else ''}{cost}"
-        if state.commands is not self._commands:
-            self._commands = state.commands
-            self._app.prompt.offered = offered = offered_actions(state.commands)
-            items = (item for owned in state.commands.values() for item in owned)
-            self._completed = {f"/{item.name}" for item in items if item.completes}
-            options = {action.slash: [(option, "") for option in action.options] for action in offered}
-            self._app.prompt.choices = {**self._app.prompt.choices, **options}
-        if self._host.session is not None:
-            self._app.prompt.arguments.ask_session = self._host.session.complete
-        mentions = {AT_SIGN} if self._has_resources() else set[str]()
-        self._app.prompt.arguments.commands = self._completed | mentions
-        panes = list(self._host.plugin_panes.panes)
-        self._app.prompt.choices = {**self._app.prompt.choices, "/pane": [(name, "") for name in panes]}
-        if state.workspace:
-            self._app.prompt.set_root(Path(state.workspace))
-        waits_for = "the summary" if state.is_compacting else "your command" if state.shell else ""
-        after = waits_for or ("this turn" if state.is_busy else "")
-        queued = [text_preview(message.text) for message in state.queue]
-        self._app.prompt.set_queue(queued, after=after, can_send=state.shell is None)
-        unconfined = not state.sandbox and bool(state.no_sandbox_reason)
-        settings = state.settings
-        words = policy_words(settings.policy, unconfined=unconfined, program=settings.program)
-        self._app.prompt.set_state(
-            settings.policy, note, running=state.is_busy, waits_for=waits_for, words=words
-        )
-        hint = PLACEHOLDER
-        if not state.settings.model.model:
-            hint = "Pick a model above, or type /model"
-        elif state.last_turn_end == "model_error" and not state.is_busy:
-            hint = f"Press {self._app.key_map.key_of('send')} to try again, or type a message"
-        if self._app.editor.placeholder != hint:
-            self._app.editor.placeholder = hint
-
     def beat(self) -> None:
         """Blink the status symbol and update elapsed times. The app calls this method twice a second."""
         self._beats += 1
@@ -243,6 +190,48 @@ class PaneUpdater:
         """Draw the transcript and all panes again after a change of the theme."""
         self._host.chat.looks_changed()
         self.show_all()
+
+
+class LineCounts:
+    """Counts the lines changed in the session's files, from the first to the newest content, as in `/diff`.
+
+    It compares the files in the background, and shows the counts in the strip that replaces the side panes.
+    """
+
+    def __init__(self, host: SessionHost) -> None:
+        self._host = host
+        self._counts: dict[tuple[str | None, str | None], tuple[int, int]] = {}
+        self._is_comparing = False
+
+    def sum_of(self, view: FilesChangedView) -> tuple[int, int] | None:
+        """Return the numbers of added and removed lines in all files; None if some files are still being compared."""
+        counts = [
+            self._counts.get((file.before, file.after)) if file.changes > 1 else (file.added, file.removed)
+            for file in view.files
+        ]
+        known = [count for count in counts if count is not None]
+        if len(known) < len(counts):
+            if not self._is_comparing:
+                self._is_comparing = True
+                self._host.worker(self._compare(), "line counts")
+            return None
+        return sum(added for added, _ in known), sum(removed for _, removed in known)
+
+    async def _compare(self) -> None:
+        try:
+            while file := self._next_file():
+                diff, _ = await self._host.reader.compare(file)
+                self._counts[file.before, file.after] = (0, 0) if diff is None else (diff.added, diff.removed)
+        finally:
+            self._is_comparing = False
+        self._host.panes.show_strip(self._host.views)
+
+    def _next_file(self) -> ChangedFile | None:
+        files = self._host.views.files.view().files
+        return next(
+            (file for file in files if file.changes > 1 and (file.before, file.after) not in self._counts),
+            None,
+        )
 
 
 def _head_label(folder: Path) -> str:

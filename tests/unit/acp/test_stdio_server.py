@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tui_agent.acp.json_lines import JsonLines
+from tui_agent.acp.stdio_server import JsonLines
 from tui_agent.session.stdio import open_streams
 
 

@@ -1,0 +1,114 @@
+"""Prompt updates: what the prompt offers, its queue, the row below it, and its placeholder.
+
+Invariant: the actions of the engine's slash commands are built again only if the commands changed.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.events.command import OfferedCommand
+from tui_agent.protocol.events.plugin import RESOURCES, PluginLoaded
+from tui_agent.protocol.settings import SessionSettings
+from tui_agent.tui.actions import TYPED, Action
+from tui_agent.tui.controller.host import SessionHost
+from tui_agent.tui.panes.policy import policy_words
+from tui_agent.tui.prompt.completion import AT_SIGN
+from tui_agent.tui.prompt.prompt import PLACEHOLDER
+from tui_agent.units import format_cost, format_estimate
+
+
+class PromptUpdater:
+    """Shows in the prompt what the session offers and what a message would wait for."""
+
+    def __init__(self, host: SessionHost) -> None:
+        self._host = host
+        self._app = host.app
+        self._commands: Mapping[str, Sequence[OfferedCommand]] = {}
+        self._completed: set[str] = set()
+
+    def show(self) -> None:
+        """Update the prompt. Without settings, the session has not started yet, and nothing is shown."""
+        state = self._host.state
+        if state.settings is None:
+            return
+        if state.commands is not self._commands:
+            self._offer_commands(state.commands)
+        self._offer_arguments()
+        if state.workspace:
+            self._app.prompt.set_root(Path(state.workspace))
+        waits_for = "the summary" if state.is_compacting else "your command" if state.shell else ""
+        self._show_queue(waits_for)
+        self._show_policy_row(state.settings, waits_for)
+        self._show_placeholder(state.settings)
+
+    def _offer_commands(self, commands: Mapping[str, Sequence[OfferedCommand]]) -> None:
+        """Offer the engine's slash commands and their options in the prompt's menu."""
+        self._commands = commands
+        self._app.prompt.offered = offered = offered_actions(commands)
+        items = (item for owned in commands.values() for item in owned)
+        self._completed = {f"/{item.name}" for item in items if item.completes}
+        options = {action.slash: [(option, "") for option in action.options] for action in offered}
+        self._app.prompt.choices = {**self._app.prompt.choices, **options}
+
+    def _offer_arguments(self) -> None:
+        """Offer what the session completes, such as resources after `@`, and the names of plugin panes."""
+        if self._host.session is not None:
+            self._app.prompt.arguments.ask_session = self._host.session.complete
+        mentions = {AT_SIGN} if self._has_resources() else set[str]()
+        self._app.prompt.arguments.commands = self._completed | mentions
+        panes = list(self._host.plugin_panes.panes)
+        self._app.prompt.choices = {**self._app.prompt.choices, "/pane": [(name, "") for name in panes]}
+
+    def _has_resources(self) -> bool:
+        loaded = (event for event in self._host.views.plugins.values() if isinstance(event, PluginLoaded))
+        return any(offer.startswith(RESOURCES) for event in loaded for offer in event.contributions)
+
+    def _show_queue(self, waits_for: str) -> None:
+        """Show the queued messages, and say after what they are sent."""
+        state = self._host.state
+        after = waits_for or ("this turn" if state.is_busy else "")
+        queued = [text_preview(message.text) for message in state.queue]
+        self._app.prompt.set_queue(queued, after=after, can_send=state.shell is None)
+
+    def _show_policy_row(self, settings: SessionSettings, waits_for: str) -> None:
+        """Show the policy, and about how much the next turn costs."""
+        meter, state = self._host.views.meter.view(), self._host.state
+        note = ""
+        if meter.used:
+            cost = format_cost(meter.next_cost_usd)
+            note = f"next turn {format_estimate(meter.used)} tokens{', ' if cost else ''}{cost}"
+        unconfined = not state.sandbox and bool(state.no_sandbox_reason)
+        words = policy_words(settings.policy, unconfined=unconfined, program=settings.program)
+        self._app.prompt.set_state(
+            settings.policy, note, running=state.is_busy, waits_for=waits_for, words=words
+        )
+
+    def _show_placeholder(self, settings: SessionSettings) -> None:
+        """Say in the empty prompt what to do next."""
+        hint = PLACEHOLDER
+        if not settings.model.model:
+            hint = "Pick a model above, or type /model"
+        elif self._host.state.last_turn_end == "model_error" and not self._host.state.is_busy:
+            hint = f"Press {self._app.key_map.key_of('send')} to try again, or type a message"
+        if self._app.editor.placeholder != hint:
+            self._app.editor.placeholder = hint
+
+
+def offered_actions(commands: Mapping[str, Sequence[OfferedCommand]]) -> tuple[Action, ...]:
+    """Return an action for each command that does not have the name of an app command.
+
+    `commands` maps the owner of commands, e.g. a plugin, to its commands.
+    """
+    return tuple(
+        Action(
+            f"offered:{item.name}",
+            item.help or f"a command of {owner}",
+            "Commands",
+            slash=f"/{item.name}",
+            args=item.arguments,
+        )
+        for owner, items in sorted(commands.items())
+        for item in items
+        if f"/{item.name}" not in TYPED
+    )
