@@ -41,7 +41,7 @@ def describe_missing_folders(store: Path) -> str:
 
 
 def read_alternates(objects: Path) -> list[bytes]:
-    """Return the lines of the alternates file in the object folder `objects`: the folders that it borrows from."""
+    """Return the lines of an object folder's alternates file. Each line names a folder to borrow objects from."""
     path = objects / "info" / "alternates"
     return path.read_bytes().splitlines() if path.exists() else []
 

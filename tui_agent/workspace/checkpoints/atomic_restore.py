@@ -26,7 +26,7 @@ LINK_ERRNOS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS}
 
 
 class FileOperations:
-    """File operations that change the workspace, replaceable so that tests can make each one fail."""
+    """File operations that change the workspace. Tests replace operations by failing ones."""
 
     def link(self, source: str, source_fd: int, target: str, target_fd: int) -> None:
         """Create a second name (a hard link) for a file or a symbolic link; never overwrites."""
@@ -90,7 +90,7 @@ class Move:
 
 
 class StagingFolder:
-    """The staging folder of one restore: holds the new files until they are moved into place, then the old content."""
+    """The staging folder of one restore. It holds the new files until the move, and the old content after the move."""
 
     def __init__(self, files: RootedFiles, name: str, operations: FileOperations) -> None:
         self._files = files
@@ -177,7 +177,7 @@ class StagingFolder:
             self._operations.rename(source, source_fd, target, target_fd)
 
     def undo(self) -> tuple[str, ...]:
-        """Undo the moves. Return the paths that were skipped because someone else changed them after the move.
+        """Undo the moves. Skip paths that someone else changed after the move, and return these paths.
 
         The old content of the returned paths is saved in `saved_folder`. Does nothing if nothing was moved. Raises
         `OSError`.
@@ -286,7 +286,7 @@ def _exists(name: str, fd: int) -> bool:
 def _is_free(name: str, fd: int, move: Move, before: os.stat_result) -> bool:
     """Return True if undoing `move` would not overwrite anything that someone else wrote at the path.
 
-    The path must be missing, hold the file that the move put there, or still hold the old file (`before`).
+    The path must be missing, or contain the moved file or the old file (`before`).
     """
     try:
         current = os.lstat(name, dir_fd=fd)

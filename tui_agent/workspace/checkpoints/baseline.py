@@ -141,7 +141,9 @@ def _index_entries(shadow: CheckpointStore, repository: Repository) -> dict[str,
 async def find_doubtful(
     shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository | None
 ) -> set[str]:
-    """Return the files in the user's git index that must be read. Their content can differ from git's objects."""
+    """Return the files in the user's git index that must be read, because their content can differ from git's
+    objects.
+    """
     if not baseline.entries or repository is None:
         return set()
     oids = {entry.oid.hex() for entry in baseline.entries.values()}
@@ -182,8 +184,8 @@ async def _reset_attributes(shadow: CheckpointStore) -> None:
 def _read_attributes(shadow: CheckpointStore, baseline: BaselineDraft, repository: Repository) -> list[str]:
     """Return the texts of git attribute files.
 
-    The list has one text for each file above the workspace and one for the repository's own `info/attributes`. The last
-    text joins all attribute files inside the workspace.
+    The list has one text for each file above the workspace, and one for the repository's own `info/attributes`. The
+    last text contains all attribute files inside the workspace.
     """
     folders = [path for path in (*shadow.workspace.parents,) if path.is_relative_to(repository.top)]
     above = [folder / ".gitattributes" for folder in reversed(folders)]

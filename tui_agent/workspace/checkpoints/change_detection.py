@@ -82,7 +82,7 @@ async def find_changes(
 ) -> WorkspaceChanges:
     """Return the changes at `paths`, or in the whole workspace if `paths` is None.
 
-    `also` names paths to include although git ignores them.
+    `also` are paths to include even if git ignores them.
     """
     skips = SkippedPaths()
     candidates = set(paths) if paths is not None else await find_candidates(shadow) | set(also)
@@ -242,7 +242,7 @@ def write_patterns(shadow: CheckpointStore) -> None:
 
 
 def find_changed_bits(shadow: CheckpointStore) -> list[str]:
-    """Return the files with other permission bits than in the newest checkpoint."""
+    """Return the files with permission bits that differ from the newest checkpoint."""
     modes, stat_file = shadow.modes, os.stat
     plain, executable = modes.usual
     usual = {PLAIN: plain, EXECUTABLE: executable}
@@ -277,7 +277,7 @@ def examine_candidates(
     """Return the candidates that really differ from the newest checkpoint, sorted, with paths in generated folders
     last.
 
-    Only the first `max_paths` changes are read in detail, or all if the caller named the candidates (`named`).
+    Only the first `max_paths` changes are read in detail. With `named`, all changes are read in detail.
     """
     folder_of = shadow.find_generated().folder_of
     nested: dict[str, bool] = {}

@@ -104,6 +104,6 @@ def read_modes(messages: Iterable[str]) -> Modes:
 
 
 def changed_mode_paths(message: str) -> set[str]:
-    """Return the paths in the `Mode` lines of a commit message: files with changed permission bits."""
+    """Return the paths in the `Mode` lines of a commit message. These files have changed permission bits."""
     lines = [line for line in trailer_lines(message) if line.startswith("Mode: ")]
     return {json.loads(line.split(" ", 2)[2]) for line in lines}

@@ -127,7 +127,9 @@ def _encode_number(value: int) -> bytes:
 
 
 def write_index(path: Path, entries: Iterable[IndexEntry], as_of: int) -> None:
-    """Write a git index file. Git will trust its stat data only for files that are older than `as_of` (nanoseconds)."""
+    """Write a git index file. Git will trust the stat data in the index only for files that are older than `as_of`
+    (nanoseconds).
+    """
     ordered = sorted(entries, key=lambda entry: entry.path)
     body = [HEAD.pack(b"DIRC", 4, len(ordered))]
     previous_path = b""

@@ -37,7 +37,7 @@ MIN_PACKS = 8
 async def maintain(shadow: CheckpointStore) -> bool:
     """Copy borrowed objects up to the quota, and pack loose objects. Return True if anything was done.
 
-    Whenever this is interrupted, the store is complete and has no unfinished files.
+    After an interruption, the store is complete and has no unfinished files.
     """
 
     async def clear() -> None:
@@ -134,9 +134,8 @@ async def drop_after(shadow: CheckpointStore, commit: str) -> None:
 
 
 async def describe_borrowed(shadow: CheckpointStore) -> str:
-    """Return a sentence if the first checkpoint borrows more than the copy limit, else an empty string.
-
-    Missing borrowed objects also give an empty string, because `verify_store` reports them.
+    """Return a sentence if the first checkpoint borrows more than the copy limit. Otherwise return an empty string. The
+    result is also empty if borrowed objects are missing, because `verify_store` reports them.
     """
     if not await run_sync(alternates_file(shadow.git.folder).exists):
         return ""

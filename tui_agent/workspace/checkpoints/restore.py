@@ -249,8 +249,8 @@ async def commit_restore(
 ) -> str:
     """Make the restored files the newest checkpoint, and return its commit.
 
-    If the files equal the restored checkpoint, its commit is returned. Otherwise a new commit is made, with the
-    restored checkpoint as parent. The commit message lists the paths that the restore skipped.
+    If the files are equal to the restored checkpoint, the checkpoint's commit is returned. Otherwise a new commit is
+    made, with the restored checkpoint as parent. The commit message lists the paths that the restore skipped.
     """
     with shadow.draft() as draft:
         candidates = await find_candidates(shadow) | done

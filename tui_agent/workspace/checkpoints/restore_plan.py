@@ -38,8 +38,7 @@ class TouchedPaths:
 
     `unsaved` are paths of files that no checkpoint contained when the session changed them. If a person's commit saved
     such a file later, `first_kept` maps its path to that commit. A path is in both `session` and `humans` if a restore
-    skipped it, or if a person possibly changed it after an aborted run. A file that a person removed and the session
-    then created again is not in `humans`, because its content is the session's.
+    skipped it, or if a person possibly changed it after an aborted run. A file is not in `humans` if a person removed it and the session created it again.
     """
 
     session: set[str] = field(default_factory=set)

@@ -51,9 +51,9 @@ class LineChange(NamedTuple):
 class GitCheckpoints:
     """Checkpoints of the folder `workspace` in the git store `store`.
 
-    `git` is the git program, looked up in `PATH` if not given. `sessions` is the folder of all sessions; the workspace
-    must not contain this folder. Calls run one at a time. The caller must hold the session's lock, because only one
-    process can use a store.
+    `git` is the git program. By default, it is searched in `PATH`. `sessions` is the folder of all sessions; the
+    workspace must not contain this folder. Calls run one at a time. The caller must hold the session's lock, because
+    only one process can use a store.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class GitCheckpoints:
             return first
 
     async def load_read_only(self, known: str) -> bool:
-        """Load the checkpoint `known` for planning only. Return False if it is lost.
+        """Load the checkpoint `known` for planning only. Return False if the checkpoint is lost.
 
         Does not change the workspace, not even to undo an interrupted restore.
         """
@@ -307,8 +307,8 @@ class GitCheckpoints:
             return await maintenance.verify_store(shadow, recreated)
 
     async def find_lost(self, commits: Sequence[str]) -> list[str]:
-        """Return the commits that are missing or unreadable in the store, except those with a later checkpoint as
-        replacement.
+        """Return the commits that are missing or unreadable in the store. Leave out commits that a later checkpoint
+        replaces.
         """
         async with self._read_access() as shadow:
             actual = {
@@ -325,7 +325,7 @@ class GitCheckpoints:
             return [commit for commit, line in zip(actual, lines, strict=True) if line.endswith(b" missing")]
 
     async def describe_borrowed(self) -> str:
-        """Return a sentence if objects of the first checkpoint stay only in the user's repository, else an empty
+        """Return a sentence if objects of the first checkpoint are only in the user's repository, otherwise an empty
         string.
         """
         async with self._read_access() as shadow:

@@ -53,7 +53,7 @@ def _lay_out(store: Path) -> None:
 def recreate_refs(store: Path) -> list[str]:
     """Recreate missing files of the store other than objects, and return the names of the missing files.
 
-    A missing `config` is not returned, because a fork's store has none before it is first opened.
+    A missing `config` is not returned, because a fork's store has no `config` until it is opened.
     """
     if not (store / "objects").is_dir():
         return []
@@ -85,10 +85,9 @@ def _remove_broken_ref(path: Path) -> None:
 
 
 async def resume_checkpoint(shadow: CheckpointStore, known: str) -> bool:
-    """Continue from the checkpoint `known`. Return False if it is lost.
-
-    If it is lost, damaged files are moved aside, and the caller must take a new first checkpoint. Raises
-    `CheckpointError` if the checkpoint exists but cannot be used now.
+    """Continue from the checkpoint `known`. Return False if the checkpoint is lost. In this case, damaged files are
+    moved aside, and the caller must take a new first checkpoint. Raises `CheckpointError` if the checkpoint exists but
+    cannot be used now.
     """
     try:
         await load_checkpoint(shadow, known)

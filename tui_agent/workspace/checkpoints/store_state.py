@@ -74,9 +74,8 @@ class CheckpointStore:
         return session.relative_to(self.workspace).as_posix()
 
     def find_generated(self) -> GeneratedFolders:
-        """Return a finder of generated folders. It looks at the files of the checkpoint and of the workspace.
-
-        Use it for one call only, and in a thread, because it blocks.
+        """Return a finder of generated folders. The finder checks the files of the checkpoint and of the workspace. Use
+        a new finder for each call. Blocking: use the finder in a thread.
         """
         return GeneratedFolders(
             lambda path: path in self.tracked or os.path.lexists(self.workspace / path),
@@ -115,7 +114,7 @@ class CheckpointStore:
         return await run_sync(_parse_entries, out)
 
     def was_unsaved(self, path: str) -> bool:
-        """Return True if an existing file at this path, or a folder above it, was not saved in any checkpoint."""
+        """Return True if the path or a folder above it is one of `unsaved_paths`."""
         parts = path.split("/")
         return path in self.unsaved_paths or any(
             "/".join(parts[:end]) + "/" in self.unsaved_paths for end in range(1, len(parts))
@@ -147,9 +146,8 @@ class CheckpointStore:
         return None
 
     async def compare_trees(self, before: str, after: str) -> dict[str, tuple[Entry | None, Entry | None]]:
-        """Return the paths that differ between two trees or commits, each with its entry before and its entry after.
-
-        An entry is None where the path does not exist.
+        """Return the paths that differ between two trees or commits, each with its old and its new entry. An entry is
+        None if the path does not exist.
         """
         out = await self.git(
             "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after, "--"

@@ -70,7 +70,7 @@ def _keep_existing(workspace: Path, paths: set[str]) -> set[str]:
 async def record_unhidden(shadow: CheckpointStore, new: list[str], changed: Iterable[str]) -> None:
     """Add new paths to `unsaved_paths` if git ignored them until the ignore rules changed.
 
-    Their files are possibly older than the session.
+    Files at these paths are possibly older than the session.
     """
     if new and any(path.rsplit("/", 1)[-1] == IGNORE_FILE for path in changed):
         shadow.unsaved_paths |= await _find_previously_ignored(shadow, new)

@@ -88,7 +88,7 @@ class Container:
             os.close(folder)
 
     async def _explain_start(self, is_late: bool) -> ConfigError:
-        """Return an error that says why the container did not start and what to do; remove its remains."""
+        """Remove the remains of a container that did not start. Return an error with the reason and advice."""
         assert self._process is not None
         errors = b""
         if not is_late:

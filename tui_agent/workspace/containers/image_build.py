@@ -101,7 +101,7 @@ def context_digest(dockerfile: Path) -> str:
 
 
 def _last_lines(result: ExecResult) -> str:
-    """Return the last `SHOWN_LINES` lines of the output. The very last line is also put first, as a headline."""
+    """Return the last `SHOWN_LINES` lines of the output. The last line is repeated at the beginning, as a headline."""
     text = result.output.decode("utf-8", "replace").strip() or result.message
     lines = text.splitlines()[-SHOWN_LINES:]
     return "\n".join([lines[-1], *lines] if len(lines) > 1 else lines)

@@ -26,8 +26,8 @@ class TrackedVersion(NamedTuple):
     """The tracked version of a file in a git repository.
 
     `is_current` is True if the tracked version equals the file's current content. If not, `version` is the tracked
-    version's size in bytes and modification time in seconds. It is None if the file is not tracked or has several
-    versions.
+    version's size in bytes and modification time in seconds. `version` is None if the file is not tracked or has
+    several versions.
     """
 
     is_current: bool = False

@@ -57,7 +57,7 @@ def _parse(data: bytes) -> tuple[bytes, ...]:
 
 
 def _check_extensions(data: bytes, position: int, positions: list[int]) -> None:
-    """Raise `SteeredError` if an extension after the entries adds entries, or makes git read them from another file."""
+    """Raise `SteeredError` if an extension adds entries, or makes git read entries from another file."""
     begin, end = position, len(data) - _DIGEST_BYTES
     while position < end:
         name, (size,) = data[position : position + 4], struct.unpack_from(">I", data, position + 4)

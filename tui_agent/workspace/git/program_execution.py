@@ -133,7 +133,7 @@ class RepositoryCheck:
             pending += [f"{path}/{name}" for name in self._folders(path)]
 
     def _check_objects(self, objects: str, homes: Sequence[str], depth: int = 0) -> None:
-        """Raise `SteeredError` if an object folder has links as packs, or borrows objects from outside `homes`.
+        """Raise `SteeredError` if a pack is a link, or if the object folder borrows objects from outside `homes`.
 
         Loose objects need no check, because git verifies them by their names.
         """

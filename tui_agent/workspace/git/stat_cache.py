@@ -78,9 +78,8 @@ def read_stamp(path: str) -> Stamp | None:
 
 
 def read_small(path: str, max_bytes: int) -> bytes:
-    """Read a regular file of at most `max_bytes` bytes that is not a link.
-
-    Raises `OSError`, and `SteeredError` for a larger file or anything that is not a regular file.
+    """Return the content of a small regular file. Raises `SteeredError` if the file is not regular or has more than
+    `max_bytes` bytes. Raises `OSError` if the file is a link or cannot be read.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:

@@ -132,9 +132,7 @@ class Containment:
 
     def _unescape(self, path: str) -> str:
         """Return `path` if it exists. Otherwise return the existing path that `printable_path` displays as `path`, if
-        any.
-
-        This lets the model use a file whose name is not UTF-8.
+        there is one. So the model can use a file with a name that is not UTF-8.
         """
         if (
             self._exact

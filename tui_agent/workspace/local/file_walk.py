@@ -84,10 +84,8 @@ def _read_ignore_file(folder_fd: int, path: str) -> str:
 
 
 def _rules_above(contain: Containment, start: tuple[str, ...]) -> tuple[str, IgnoreRules]:
-    """Return the ignore rules that apply in the folder `start`, from the ignore files of all folders above it in the
-    repository.
-
-    The first value is the workspace's path relative to the repository's top, with a trailing `/`, or empty.
+    """Return (prefix, rules) for the folder `start`. `rules` are from the ignore files of all folders above it in the
+    repository. `prefix` is the workspace's path relative to the repository's top. It is empty or ends with `/`.
     """
     repository = _repository_top(contain.root)
     names = [name for name in contain.root[len(repository) :].split("/") if name]

@@ -120,8 +120,8 @@ class GrantedEnvironment(EnvironmentWrapper):
                 yield replace(item, path=f"{real.rstrip('/')}/{item.path}")
 
     def resolve(self, path: str) -> str:
-        """Return the real path that an approved path had when it was approved. The inner environment resolves all other
-        paths.
+        """Return the real path that an approved path had at the time of approval. The inner environment resolves all
+        other paths.
         """
         return self._pinned.get(path) or self._inner.resolve(path)
 

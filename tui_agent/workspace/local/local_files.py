@@ -167,7 +167,9 @@ def _content(parts: tuple[str, ...], data: bytes, status: os.stat_result) -> Fil
 
 
 def _read_up_to(fd: int, size: int, max_bytes: int, path: str) -> bytes:
-    """Read a whole file. Raise as soon as it exceeds `max_bytes`, because the reported `size` can be wrong."""
+    """Read a whole file. Raise an error as soon as the file exceeds `max_bytes`, because the reported `size` can be
+    wrong.
+    """
     if size > max_bytes:
         raise EnvironmentFault(
             f"{printable_path(path)} is too large: {format_bytes(size)}, the limit is {format_bytes(max_bytes)}.",

@@ -68,7 +68,7 @@ def _name_link_error(error: OSError, name: str, folder_fd: int) -> OSError:
 
 
 def open_in_one_call(names: Sequence[str]) -> int:
-    """Open the folder with the path `names` in one kernel call, or in several if the path is too long for one."""
+    """Open the folder with the path `names` in one kernel call. A very long path needs several calls."""
     folder_fd = os.open("/", FOLDER_FLAGS)
     for piece in _split_names(names):
         try:

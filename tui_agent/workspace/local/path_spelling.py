@@ -47,7 +47,7 @@ class DiskNameLookup:
 
 
 def listed_spelling(path: str, above: str, names: NameLookup) -> str:
-    """Return `path` (absolute, links followed) in its spelling on disk.
+    """Return `path` as it is spelled on disk. `path` must be absolute and contain no links.
 
     The part `above` and names that do not exist are not changed.
     """

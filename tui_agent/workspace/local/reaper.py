@@ -44,7 +44,7 @@ _LENGTH_BYTES = 4
 
 
 def main() -> None:
-    """Serve tui-agent through the socket on descriptor 0, until it is closed and every warden has ended."""
+    """Serve tui-agent through the socket on descriptor 0, until the socket is closed and every warden has ended."""
     options = json.loads(sys.argv[1])
     for signal_number in IGNORED_SIGNALS:
         signal.signal(signal_number, signal.SIG_IGN)
@@ -298,8 +298,8 @@ class Warden:
 class ControlGroups:
     """The control groups of one command, created below the writable control groups `bases`.
 
-    As a context manager, it puts this process into the groups, so that a command started in the block is in them too.
-    It yields the limits that could be set.
+    As a context manager, puts this process into the groups, so that a command started in the block is also in the
+    groups. Yields the limits that could be set.
     """
 
     def __init__(self, bases: Iterable[str], name: str, processes: int) -> None:
@@ -385,7 +385,9 @@ def receive_order(line: socket.socket) -> tuple[dict[str, Any], list[int]] | Non
 
 
 def find_descendants(root: int, without: Iterable[int] = ()) -> list[tuple[int, int]]:
-    """Return all live descendants of a process as pairs (process id, parent id), except the trees of `without`."""
+    """Return all live descendants of a process as pairs (process id, parent id). Leave out the processes `without` and
+    their descendants.
+    """
     if not LINUX:
         return []
     children: dict[int, list[int]] = {}
@@ -415,7 +417,9 @@ def read_parent(pid: int) -> int | None:
 
 
 def kill_descendants(root: int, without: Iterable[int]) -> int:
-    """Kill the live descendants of `root`, except the trees of `without`. Return their number."""
+    """Kill the live descendants of `root`, and return their number. Spare the processes `without` and their
+    descendants.
+    """
     return sum(send_signal(pid, parent, signal.SIGKILL) for pid, parent in find_descendants(root, without))
 
 

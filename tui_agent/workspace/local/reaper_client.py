@@ -167,8 +167,8 @@ def _read_mount_points(lines: list[str]) -> dict[str, str]:
 class ReaperClient:
     """Starts one environment's commands through a reaper process.
 
-    `processes` is the process limit per command, where it can be enforced. `groups` returns the control groups that can
-    contain new groups.
+    `processes` is the process limit per command, if the system can enforce one. `groups` returns the control groups
+    that can contain new groups.
     """
 
     def __init__(
@@ -196,9 +196,9 @@ class ReaperClient:
     ) -> Child | StartFailure:
         """Start a command in the folder of the descriptor `folder`. Blocking: call it in a thread.
 
-        `child_descriptors` maps the descriptor numbers that the command expects to our descriptors. `wrapped`: the
-        program only runs another program; SIGTERM is sent only to that other program. `cleanup`: a program to run after
-        the command if this process is gone by then. Raises `ReaperError`, and `OSError` if there are no free
+        `child_descriptors` maps the descriptor numbers that the command expects to our descriptors. `wrapped` means
+        that the program only runs another program. SIGTERM is sent only to that other program. `cleanup` is a program
+        to run after the command if this process has ended. Raises `ReaperError`, and `OSError` if there are no free
         descriptors or memory.
         """
         own_end, warden_end = socket.socketpair()

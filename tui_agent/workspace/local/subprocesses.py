@@ -318,7 +318,7 @@ def _shell_code(returncode: int | None) -> int | None:
 
 
 def describe_end(outcome: str, returncode: int | None, timeout: float | None) -> str:
-    """Return how a program was ended, or an empty string if it ended by itself.
+    """Describe how a program was ended. Return an empty string if it ended by itself.
 
     `returncode` is negative if a signal ended the program.
     """

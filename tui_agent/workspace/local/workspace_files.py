@@ -35,7 +35,7 @@ class WorkspaceFiles:
         return await to_thread.run_sync(self._files.read, path, max_bytes)
 
     async def write(self, path: str, data: bytes, expected_digest: str | None) -> FileContent:
-        """Replace or create a file. Cancellation cannot interrupt it between the change and the return."""
+        """Replace or create a file. A cancellation cannot interrupt the call after the file has changed."""
         return await to_thread.run_sync(self._files.write, path, data, expected_digest)
 
     async def remove(self, path: str, expected_digest: str) -> None:

@@ -59,8 +59,8 @@ class RemoteEnvironment(EnvironmentWrapper):
     ) -> None:
         """Store the folders. The workspace is copied to `work_dir`, or to its own path if `work_dir` is empty.
 
-        `mounts` maps each further folder to its path on the machine. Changes there are copied back, unless the path
-        ends with `,readonly`.
+        `mounts` maps each further folder to its path on the machine. Changes on the machine are copied back, unless the
+        path ends with `,readonly`.
         """
         super().__init__(local)
         self._name = name

@@ -28,7 +28,9 @@ _REMOVE = "xargs -0 rm -rf --"
 
 
 class Mirror:
-    """The copy of the folder `root` on a machine. It is at `place` or, if `place` is not given, at the same path."""
+    """The copy of the folder `root` on a machine. The copy is at `place`. By default, it has the same path as
+    `root`.
+    """
 
     def __init__(self, root: str, machine: RemoteMachine, place: str = "") -> None:
         self._root = root

@@ -131,7 +131,7 @@ def _open_confined(
 
 
 class _OutputFilter:
-    """Passes a sandboxed command's output on, but delays a first line that bubblewrap possibly wrote.
+    """Passes a sandboxed command's output on. The first line is delayed if bubblewrap possibly wrote it.
 
     If this line is the only output, the command has not run.
     """

@@ -79,7 +79,9 @@ class ConfinedCommand:
     """The command that removes the placeholders if this process is killed."""
 
     def has_started(self) -> bool:
-        """Return True if the command itself was started, not only the sandbox. Call it after the end of the run."""
+        """Return True if the command itself was started, not only the sandbox. Call this method only after the run has
+        ended.
+        """
         if self.status < 0:
             return True
         with suppress(BlockingIOError):
@@ -322,8 +324,8 @@ class Confinement:
 def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
     """Create unreadable copies of changed secret files, with the size and time of their committed versions.
 
-    Git then treats the secret files as unchanged. So git does not fail on these files, and does not commit the changes
-    in them. Return a map from the path of a secret file to the path of its copy.
+    Git then treats the secret files as unchanged. So git does not fail on these files, and does not commit changes in
+    secret files. Return a map from the path of a secret file to the path of its copy.
     """
     copies: dict[str, str] = {}
     for file in masked:

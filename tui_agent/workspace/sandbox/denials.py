@@ -77,7 +77,8 @@ def explain_denial(
     sealed: bool = False,
     read_only: bool = False,
 ) -> str:
-    """Return a sentence about the access that the sandbox denied, or an empty string if nothing points to the sandbox.
+    """Return a sentence about the access that the sandbox denied, or an empty string if the sandbox was probably not
+    the cause.
 
     `sealed` corresponds to `ExecSpec.repository_read_only`, `read_only` to `ExecSpec.read_only`.
     """

@@ -97,9 +97,8 @@ def find_mounts(
     opened: Sequence[str] = (),
     own: Sequence[str] = (),
 ) -> Mounts:
-    """Return the mounts of a sandboxed command. Paths in `words`, its command line, stay visible.
-
-    `opened` are further paths that the command can write. At `own` paths, nothing of the machine is visible.
+    """Return the mounts of a sandboxed command. `words` is the command line. Paths in the command line stay visible.
+    `opened` are further paths that the command can write. The machine's own files are not visible at `own` paths.
     """
     git = find_git_places(bounds.root)
     writable = [

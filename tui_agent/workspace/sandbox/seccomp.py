@@ -156,7 +156,7 @@ def _match_call(number: int, checks: list[bytes]) -> list[bytes]:
 
 
 def _load_argument(index: int) -> list[bytes]:
-    """Return BPF instructions that load the lower 32 bits of an argument; the checked calls use only these."""
+    """Return BPF instructions that load the lower 32 bits of an argument. The checked calls use only these bits."""
     return [_instruction(_LOAD, _ARGUMENTS + 8 * index)]
 
 

@@ -30,8 +30,8 @@ def find_listening_below(folder: str, table: Path = _TABLE) -> list[str]:
 
     Raises `OSError` if the workspace has too many folders.
 
-    The whole workspace is searched, because the kernel's table has only the path given when a socket was created. This
-    path can be relative to the program's folder, and the folder could have been moved since.
+    The kernel's table contains the path that a program used to create a socket. This path can be relative or outdated,
+    so the whole workspace is searched.
     """
     names = set[str]()
     for path in _read_socket_names(table):
