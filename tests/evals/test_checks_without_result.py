@@ -19,32 +19,58 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "command, reason",
+    "command, test_reason, verifier_reason",
     [
-        ("nosuchprogram", "could not run: nosuchprogram: command not found"),
-        ("/etc/passwd", "could not run: /etc/passwd: Permission denied"),
-        ("kill -9 $$", "was ended by SIGKILL"),
-        (CRASH, ""),
-        ("./missing", ""),
-        ("./run.sh", ""),
-        ("bash run.sh", ""),
-        ("bash missing.sh", ""),
+        ("nosuchprogram", *["could not run: nosuchprogram: command not found"] * 2),
+        ("/etc/passwd", *["could not run: /etc/passwd: Permission denied"] * 2),
+        ("kill -9 $$", *["was ended by SIGKILL"] * 2),
+        (CRASH, "", ""),
+        ("./missing", "", "could not run: ./missing: No such file or directory"),
+        ("bash missing.sh", "", "could not run: missing.sh: No such file or directory"),
+        ("./hidden", *["could not run: ./hidden: Permission denied"] * 2),
+        ("./run.sh", "", ""),
+        ("bash run.sh", "", ""),
     ],
 )
 async def test_a_command_that_could_not_run_gives_no_result(
-    tmp_path: Path, command: str, reason: str
+    tmp_path: Path, command: str, test_reason: str, verifier_reason: str
 ) -> None:
-    tested = await run(tmp_path / "t", ORACLE, evaluate="end", test_command=command, test_paths=[])
+    hidden = {"hidden": "exit 0\n"}
+    tested = await run(
+        tmp_path / "t", ORACLE, evaluate="end", test_command=command, test_paths=[], test_files=hidden
+    )
     verifier = {"command": command}
     verified = await run(
-        tmp_path / "v", ORACLE, evaluate="end", test_command="", test_paths=[], verifier=verifier
+        tmp_path / "v",
+        ORACLE,
+        evaluate="end",
+        test_command="",
+        test_paths=[],
+        test_files=hidden,
+        verifier=verifier,
     )
-    if reason:
-        assert (tested.failure, tested.detail) == ("environment", f"the test command {reason}")
-        assert (verified.failure, verified.detail) == ("verifier", f"{command}: the verifier {reason}")
-    else:
-        assert (tested.failure, tested.detail) == ("tool", "the tests failed")
-        assert (verified.failure, verified.detail) == ("tool", "the verifier failed")
+    assert (tested.failure, tested.detail) == (
+        ("environment", f"the test command {test_reason}") if test_reason else ("tool", "the tests failed")
+    )
+    assert (verified.failure, verified.detail) == (
+        ("verifier", f"{command}: the verifier {verifier_reason}")
+        if verifier_reason
+        else ("tool", "the verifier failed")
+    )
+
+
+async def test_a_hidden_test_with_an_interpreter_line_can_be_run_as_a_program(tmp_path: Path) -> None:
+    for name, fields in {"tests": {"test_command": "./hidden"}, "verifier": {"test_command": ""}}.items():
+        result = await run(
+            tmp_path / name,
+            ORACLE,
+            evaluate="end",
+            test_paths=[],
+            test_files={"hidden": "#!/bin/sh\ntest -e run.sh\n"},
+            verifier={"command": "./hidden"},
+            **fields,
+        )
+        assert (result.passed, result.detail) == (True, "")
 
 
 STOPPED = "the test command was stopped after 1 s, its time limit"

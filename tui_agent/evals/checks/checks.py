@@ -60,8 +60,11 @@ def count_tests(output: str) -> tuple[int, int]:
     return (int(last[1]) if last[1] else int(last[2]) - failed), failed
 
 
-_NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: (?:line )?\d+: ([^\s:]+): .+")
-"""Matches the shell's message that a program of the command could not be started."""
+_NOT_STARTED = re.compile(r"(?:/\S+/)?(?:ba)?sh: ((?:line )?\d+: )?([^\s:]+): .+")
+"""Matches the shell's message that a program of the command could not be started.
+
+The message about a script that is an argument of the shell has no line number.
+"""
 _OUTSIDE_SIGNALS = (signal.SIGKILL, signal.SIGTERM)
 """Signals that end a program from outside, for example if memory ran out.
 
@@ -82,7 +85,8 @@ async def run_tests(case: Case, env: Environment, ended: Collection[str] = ()) -
 async def _run_test(command: str, case: Case, env: Environment, ended: Collection[str]) -> TestFinished:
     result = await _run(env, command, case.test_timeout_seconds, {}, unsandboxed=False)
     output = _text(result)
-    fault = _describe_failure(result, case.test_timeout_seconds) or _describe_lost_verdict(result, env)
+    fault = _describe_failure(result, case.test_timeout_seconds)
+    fault = fault or _describe_lost_verdict(result, Path(env.root), case, of_verifier=False)
     failures = () if result.exit_code == 0 else (fault or output[-2_000:],)
     status = HANG_STATUS if _hangs_now(result, command, ended) else None if fault else result.exit_code
     passed, failed = count_tests(output)
@@ -155,7 +159,8 @@ async def run_verifier(case: Case, checked: CheckInput, env: Environment) -> Ver
     fault = _describe_failure(result, spec.timeout_seconds)
     reward = float(result.exit_code == 0)
     if not fault:
-        reward, fault = _parse_reward(reward_file) or (reward, _describe_lost_verdict(result, env))
+        lost = _describe_lost_verdict(result, checked.workspace, case, of_verifier=True)
+        reward, fault = _parse_reward(reward_file) or (reward, lost)
     return VerifierFinished(
         verifier=spec.command,
         reward=reward,
@@ -250,11 +255,12 @@ def _describe_failure(result: ExecResult, timeout: float) -> str:
     return f"did not run: {result.message}"[:MAX_FAULT_CHARS]
 
 
-def _describe_lost_verdict(result: ExecResult, env: Environment) -> str:
+def _describe_lost_verdict(result: ExecResult, workspace: Path, case: Case, *, of_verifier: bool) -> str:
     """Return why the exit status is not a verdict on the workspace. Empty if the exit status is a verdict.
 
-    For example, a program of the image is missing. But if the missing program belongs in the workspace, the exit status
-    is a verdict, because writing the program can be the agent's task.
+    For example, a program of the image or a hidden test cannot be started. But if the program belongs in the workspace,
+    the exit status is a verdict, because writing the program can be the agent's task. A verifier does not expect
+    programs that the workspace lacks.
     """
     code = result.exit_code or 0
     if code - 128 in _OUTSIDE_SIGNALS:
@@ -264,9 +270,14 @@ def _describe_lost_verdict(result: ExecResult, env: Environment) -> str:
     match = _NOT_STARTED.fullmatch((_text(result).strip().splitlines() or [""])[-1])
     if match is None:
         return ""
-    program = match[1]
-    is_in_workspace = ("/" in program and program[0] != "/") or Path(program).is_relative_to(env.root)
-    return "" if is_in_workspace else f"could not run: {match[0][match.start(1) :]}"[:MAX_FAULT_CHARS]
+    is_path = "/" in match[2] or match[1] is None
+    path = Path(os.path.normpath(workspace / match[2])) if is_path else Path("/")
+    if path.is_relative_to(workspace):
+        hidden = (workspace / os.path.normpath(name) for name in case.test_files)
+        is_missing = of_verifier and not os.path.lexists(path)
+        if not is_missing and path not in hidden:
+            return ""
+    return f"could not run: {match[0][match.start(2) :]}"[:MAX_FAULT_CHARS]
 
 
 def _text(result: ExecResult) -> str:

@@ -66,6 +66,8 @@ def _write_file(target: Path, name: str, text: str) -> None:
         raise ConfigError(f"The file {name} would be written outside the workspace, through a link.")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+    if text.startswith("#!"):  # a case cannot give a file's mode
+        path.chmod(path.stat().st_mode | 0o111)
 
 
 def _copy_as_container(case: Case, fixture: Path, target: Path) -> None:
