@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.evals.test_commit_checks import Answer, run
+from tui_agent.errors import ConfigError
 
 ORACLE: list[Answer] = [
     {"calls": [{"write_file": {"path": "run.sh", "content": "nosuchprogram\n"}}]},
@@ -91,3 +92,18 @@ async def test_a_test_that_hangs_only_after_the_agent_acted_has_failed(tmp_path:
         )
         assert (result.failure, result.returncode, result.detail) == (failure, status, detail)
         assert result.test_output == "was stopped after 1 s, its time limit"
+
+
+async def test_a_verifier_that_passes_before_the_agent_acts_is_refused_if_there_are_no_tests(
+    tmp_path: Path,
+) -> None:
+    verifier = {"command": "true"}
+    with pytest.raises(ConfigError, match="v: its verifier passes before the agent acts"):
+        await run(tmp_path / "v", ORACLE, "end", test_command="", test_paths=[], verifier=verifier)
+    assert not (tmp_path / "v" / "run" / "data").exists()
+    tested = await run(
+        tmp_path / "t", ORACLE, "end", test_command="test -e run.sh", test_paths=[], verifier=verifier
+    )
+    seen = {"command": 'grep -q turn.finished "$EVAL_LOG"'}
+    logged = await run(tmp_path / "l", ORACLE, "end", test_command="", test_paths=[], verifier=seen)
+    assert tested.passed and logged.passed

@@ -117,18 +117,29 @@ class Checker:
             shutil.rmtree(self._folder / name, ignore_errors=True)
         return _with_fault(CheckResults(tests, verifier, decides_by_reward=case.harbor is not None))
 
-    async def check_fixture(self, workspace: Path) -> bool:
-        """Return True if the case's tests pass before the agent acts, and remember which of them ended.
+    async def check_fixture(self, workspace: Path) -> CheckResults:
+        """Check the workspace before the agent acts, and remember which tests ended.
 
-        Raises `OSError` if the workspace cannot be copied.
+        The verifier runs only if there are no tests. Raises `OSError` if the workspace cannot be copied.
         """
         try:
             tests, verifier = await self._run_tests(workspace, FIXTURE_CHECK)
+            if not tests:
+                verifier = await self._verify_fixture(workspace)
         finally:
             shutil.rmtree(self._folder / FIXTURE_CHECK, ignore_errors=True)
         self.ended = frozenset(test.command for test in tests if test.exit_code is not None)
-        results = CheckResults(tests, verifier, decides_by_reward=self._case.harbor is not None)
-        return bool(tests) and results.passed
+        return CheckResults(tests, verifier, decides_by_reward=self._case.harbor is not None)
+
+    async def _verify_fixture(self, workspace: Path) -> VerifierFinished | None:
+        """Run the verifier with an empty log; None if it is a plugin's, which needs the session of an agent."""
+        case, session = self._case, self._folder / FIXTURE_CHECK / "session"
+        if case.verifier is None or case.verifier.plugin:
+            return None
+        session.mkdir(parents=True)
+        (session / "events.jsonl").touch()
+        verifier = await self._verify(workspace, session, FIXTURE_CHECK)
+        return check_expected(case, workspace, {}) if case.expected and verifier.reward >= 1 else verifier
 
     async def _run_tests(
         self, workspace: Path, name: str

@@ -148,7 +148,7 @@ class _Trial:
         if image is not None:
             self._image, self.checker.image, self._notes = image, image, []
             self._base = replace(self._base, options=self._options())
-        await self._require_failing_tests()
+        await self._require_failing_checks()
 
     def fail(self, fault: EnvironmentFault) -> CellResult:
         """Return the result of a case whose environment cannot be prepared."""
@@ -156,15 +156,23 @@ class _Trial:
         self._verdict = Verdict(False, "environment", str(fault), interrupted=is_lost, end="env_error")
         return self._result()
 
-    async def _require_failing_tests(self) -> None:
-        """Raise `ConfigError` if the tests pass in the unchanged fixture.
+    async def _require_failing_checks(self) -> None:
+        """Raise `ConfigError` if the tests pass in the unchanged fixture, or if there are none and the verifier passes.
 
         The tests of a frozen session are allowed to pass.
         """
-        if not self._case.recording and await self.checker.check_fixture(self._workspace):
+        if self._case.recording:
+            return
+        results = await self.checker.check_fixture(self._workspace)
+        if results.tests and results.passed:
             raise ConfigError(
                 f"{self._case.id}: its tests pass before the agent acts, so they prove nothing.",
                 hint="Correct the case's fixture or its test_command.",
+            )
+        if not results.tests and results.verifier_passed:
+            raise ConfigError(
+                f"{self._case.id}: its verifier passes before the agent acts, so it proves nothing.",
+                hint="Correct the case's fixture or its verifier, or add a test_command.",
             )
 
     async def run(self) -> CellResult:
