@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from tui_agent.export.html.markup import SafeHtml
+from tui_agent.folds.text.markdown_names import keep_names
 
 _WEB = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 
@@ -19,6 +20,7 @@ _WEB = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     parser.disable(["html_block", "html_inline", "image"])
+    keep_names(parser)
     parser.validateLink = lambda url: _WEB.match(url.strip()) is not None  # type: ignore[method-assign]
     return parser
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.style import Style
 
+from tui_agent.folds.text.markdown_names import keep_names
 from tui_agent.tui.links import Address, address_of
 from tui_agent.tui.text import clean_line
 from tui_agent.tui.theme.theme import Role
@@ -31,6 +32,7 @@ def parser() -> "MarkdownIt":
 
     markdown = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     markdown.disable(["reference", "html_block", "html_inline"])
+    keep_names(markdown)
     # A refused address (javascript:) must stay visible as a link that cannot be clicked, not vanish.
     markdown.validateLink = lambda url: True  # type: ignore[method-assign]
     markdown.normalizeLink = lambda url: url  # type: ignore[method-assign]
