@@ -77,9 +77,7 @@ class Action(NamedTuple):
         return [word for word in re.findall(r"[\w-]+", self.args) if word.islower()]
 
     def args_of(self, word: str) -> str:
-        """Return the arguments that can follow a typed word, e.g. `[LEVEL]` after `/reasoning`, short for `/model
-        reasoning`.
-        """
+        """Return the arguments that can follow a typed word, e.g. `[LEVEL]` after `/reasoning`."""
         argument = dict(self.typed_words)[word]
         options = dict(option.partition(" ")[::2] for option in self.args[1:-1].split("|"))
         return options.get(argument, "") if argument else self.args
@@ -439,12 +437,12 @@ WAYS_OUT: Final = frozenset(action.name for action in ACTIONS if "escape" in act
 
 
 def is_shell_line(text: str) -> bool:
-    """Return True if the text of the prompt is a shell command for the user, such as `!ls` or `!!ls`."""
+    """Return True if the prompt's text is a shell command, such as `!ls` or `!!ls`."""
     return text.lstrip().startswith("!") and bool(text.strip("! \n"))
 
 
 def command_word(text: str) -> str:
-    """Return the first word of a message if it is a slash command, known or mistyped; empty for any other text.
+    """Return the first word of a message if it looks like a slash command. Empty for any other text.
 
     `/usr/bin/x` is a path. `/settings/keys` is a path only if the folder `/settings` exists.
     """
@@ -459,7 +457,9 @@ def command_word(text: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ` Did you mean …?` with up to two known words that begin with `word` or resemble it; empty if none do."""
+    """Return ` Did you mean …?` with up to two known words that begin with `word` or resemble it. Empty if there are no
+    such words.
+    """
     words = list(known)
     begun = [name for name in words if len(word) > 1 and name.startswith(word)]
     near = begun[:2] or get_close_matches(word, words, n=2, cutoff=0.7)

@@ -138,7 +138,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
     def _take_key(self, key: str) -> bool:
         """Run the app's or the transcript's action for a key; return False if the key has no action.
 
-        While another screen is open, only the keys for copying, quitting and replacing that screen work.
+        While another screen is open, only three kinds of keys work: keys that copy, quit, or replace that screen.
         """
         if isinstance(self.screen, KeyScreen) and self.screen.takes_every_key:
             return False
@@ -178,7 +178,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
         return self.controller is None or self.controller.sessions.under_way
 
     def _wait(self, item: Intent | Prompt.Submitted, status: str) -> None:
-        """Queue an action or a message until the session is open, and show `status`; queue repeated actions once."""
+        """Queue an action or a message until the session is open, and show `status`. A repeated action is queued only
+        once.
+        """
         newest = self.waiting_intents[-1] if self.waiting_intents else None
         is_repeated = (
             isinstance(item, Intent)
@@ -226,7 +228,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
                 self.controller.start_page.focus()
 
     def stop(self) -> None:
-        """Handle Esc: close the menu or, if no menu is open, hide the notice and let the controller handle the key."""
+        """Handle Esc: close the open menu. If no menu is open, hide the notice and pass the key to the controller."""
         if self.prompt.close_menu():
             return
         self.hide_notice()
@@ -270,7 +272,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
             self.controller.act("quit")
 
     def show_keys(self) -> None:
-        """Show in the footer the keys that work now on the main screen; while a sheet is open, show its keys."""
+        """Show the main screen's available keys in the footer. While a sheet is open, show the keys of the sheet."""
         running = self.controller is not None and self.controller.is_running
         scopes: tuple[Scope, ...] = ("app", "prompt", "transcript")
         if self.prompt.menu.display:

@@ -133,7 +133,7 @@ def reveal_line(text: str) -> str:
 
 
 def cell_text(text: str) -> str:
-    """Clean a text for a row of cells like `clean_line`, with a fast path for text that is already clean."""
+    """Clean a text for a row of cells. Works like `clean_line`, but faster if the text is already clean."""
     if text.isascii() and text.isprintable():
         return text
     return _cached_line(text) if len(text) <= _MAX_CACHED else clean_line(text)

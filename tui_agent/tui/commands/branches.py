@@ -63,7 +63,7 @@ MAX_NAMES = 2
 def compare(context: AppContext, argument: str) -> None:
     """Compare the two sessions named in `argument`, or the open session with one named session.
 
-    Without an argument, compare the open session with its parent or, if it has none, with its newest fork.
+    Without an argument, compare the open session with its parent. If there is no parent, compare with the newest fork.
     """
     named = tuple(argument.split())
     if len(named) > MAX_NAMES:

@@ -102,7 +102,7 @@ def choose_policy(context: AppContext, argument: str) -> None:
 
 
 async def _load_rules(context: AppContext, sheet: PolicySheet, fault: str = "") -> None:
-    """Show in the sheet all saved rules for the session.
+    """Show all saved rules for the session in the sheet.
 
     `fault` is the reason why a rule could not be removed.
     """
@@ -155,7 +155,7 @@ def _shorten(source: str, home: str) -> str:
 
 
 def next_policy(context: AppContext, argument: str) -> None:
-    """Switch to the next of the policies plan, ask and accept-edits; bypass can only be chosen by name."""
+    """Switch to the next policy: plan, ask or accept-edits. The policy bypass can only be chosen by name."""
     order = ("plan", "ask", "accept-edits")
     now = context.state.settings.policy if context.state.settings else "ask"
     context.set_policy(order[(order.index(now) + 1) % len(order)] if now in order else "ask")
@@ -233,7 +233,7 @@ def choose_theme(context: AppContext, argument: str) -> None:
 
 
 def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
-    """Return the name of a theme that is `dark` or `light`, as `word` says; empty for any other word.
+    """Return the name of a dark theme for `dark`, and of a light theme for `light`. Empty for any other word.
 
     The default theme is preferred.
     """
@@ -243,7 +243,7 @@ def _theme_by_brightness(word: str, themes: Mapping[str, ThemeFile]) -> str:
 
 
 def _keep_theme(context: AppContext, name: str, why: str = "") -> None:
-    """Save the theme for later starts, and show a notice. The notice has `why` after the theme's name.
+    """Save the theme for later starts, and show a notice with the theme's name and `why`.
 
     If the next start will use another theme, e.g. from an environment variable, the notice says so.
     """

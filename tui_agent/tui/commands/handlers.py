@@ -40,7 +40,7 @@ Handler: TypeAlias = Callable[[AppContext, str], object]
 
 
 def _with_options(handler: Handler, **options: Handler) -> Handler:
-    """Return a handler that calls one of `options` if the argument begins with its name, else `handler`."""
+    """Return a handler that looks up the argument's first word in `options`. For any other word, it calls `handler`."""
 
     def handle(context: AppContext, argument: str) -> None:
         name, _, rest = argument.partition(" ")

@@ -89,7 +89,7 @@ def show_tools(context: AppContext, argument: str) -> None:
 
 
 def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
-    """Return (name, plugin) for each thing of one kind, e.g. `tool`, that the loaded plugins provide."""
+    """Return what the loaded plugins offer of one kind, e.g. `tool`, as pairs (name, plugin)."""
     return [
         (offer.removeprefix(f"{kind}:"), plugin.plugin)
         for plugin in context.views.plugins.values()

@@ -48,7 +48,7 @@ def _open_choice(context: AppContext, name: str) -> None:
 
 
 def _choose_change(context: AppContext, name: str) -> None:
-    """Ask for the new keys of an action; if the user set its keys before, offer its default keys too."""
+    """Ask for the new keys of an action. If the user has changed the action's keys, also offer the default keys."""
     if name not in _configured_keys(context):
         _capture(context, name)
         return
@@ -85,8 +85,8 @@ def _capture(context: AppContext, name: str) -> None:
 def check_keys(changed: Mapping[str, str | Sequence[str]], name: str, keys: Sequence[str]) -> KeyCheck:
     """Check new keys for the action `name`, and describe the problems that they cause.
 
-    `changed` are the keys that the user has set so far. The result is a `note` if the action can use the new keys
-    nevertheless, otherwise a `fault`.
+    `changed` are the keys that the user has set so far. If the action can use the new keys, the problems are a `note`,
+    otherwise a `fault`.
     """
     before = apply_key_settings(changed).messages
     after = apply_key_settings({**changed, name: keys})

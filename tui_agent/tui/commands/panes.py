@@ -10,7 +10,7 @@ from tui_agent.tui.screens.plugin_pane import PluginPaneScreen
 def open_pane(context: AppContext, argument: str) -> None:
     """Show the pane named `argument`.
 
-    Without an argument, show the only pane or, if there are several, let the user choose from a list.
+    Without an argument, show the only pane, or let the user choose one of several panes.
     """
     panes = context.plugin_panes.panes
     name = argument or (next(iter(panes)) if len(panes) == 1 else "")

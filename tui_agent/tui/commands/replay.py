@@ -20,7 +20,7 @@ MAX_EVENTS = 10**9
 class OpenSession:
     """The open session as a source of events for the replay screen.
 
-    Reads the session's log file `recorded` or, if no log is stored, asks the engine.
+    Reads the session's log file `recorded`. If no log is stored, asks the engine.
     """
 
     def __init__(self, context: AppContext, recorded: ReplaySource | None) -> None:

@@ -22,7 +22,7 @@ COLOURS = {"full": "true colour", "16": "16 colours", "none": "no colours"}
 
 
 def show_doctor(context: AppContext, argument: str) -> None:
-    """Show the checks of this installation, problems and advice first, then facts about the open session."""
+    """Show the checks of this installation, then facts about the open session. Failed checks come first."""
     checks: list[tuple[str, str, str, str]] = []
     answer = "looking …"
 

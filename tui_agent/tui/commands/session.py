@@ -165,7 +165,9 @@ def rename(context: AppContext, argument: str) -> None:
 
 
 def unqueue(context: AppContext, argument: str) -> None:
-    """Move the queued message with the number `argument`, or the newest one, back into the prompt."""
+    """Move the queued message with the number `argument` back into the prompt. Without an argument, move the newest
+    message.
+    """
     message = _queued_message(context, argument, newest=True)
     if message is None:
         return
@@ -179,7 +181,7 @@ async def _put_back(context: AppContext, message: UserQueued) -> None:
 
 
 def send_queued(context: AppContext, argument: str) -> None:
-    """Send the queued message with the number `argument`, or the oldest one, now."""
+    """Send the queued message with the number `argument` now. Without an argument, send the oldest message."""
     message = _queued_message(context, argument, newest=False)
     if message is not None:
         context.submit(SendQueued(queue_id=message.queue_id))

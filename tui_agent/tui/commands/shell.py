@@ -25,7 +25,9 @@ def search_files(context: AppContext, argument: str) -> None:
 
 
 def search_command(text: str) -> str:
-    """Return the shell command that searches for a text: git grep or, outside git, grep without library folders."""
+    """Return the shell command that searches for a text. It runs `git grep` or, outside a repository, `grep` without
+    library folders.
+    """
     options = f"-nI -e {shlex.quote(text)}"
     skipped = " ".join(f"--exclude-dir={shlex.quote(name)}" for name in SKIPPED)
     with_git = f"git grep --untracked {options} -- . 2>/dev/null"

@@ -214,7 +214,9 @@ class ChatSearch:
             widget.screen.set_focus(widget)
 
     def show_place(self, text: str, place: str) -> None:
-        """Show the place of the current match, e.g. `3 of 13`, below the prompt; on a small screen, in a notice."""
+        """Show the place of the current match, e.g. `3 of 13`, below the prompt. On a small screen, show the place in a
+        notice.
+        """
         app = self._chat.app
         shown = f'"{clean_line(text)[:30]}" {place}' if place else ""
         app.prompt.set_find_place(shown)
@@ -433,9 +435,8 @@ class Chat:
             self.widget.show_entry(entry_id)
 
     def close(self) -> bool:
-        """Clear the selection in the transcript, or else close the search, or else leave the transcript.
-
-        Return False if there is nothing to clear, close or leave.
+        """Clear the selection in the transcript. Without a selection, close the search. Without a search, leave the
+        transcript. Return False if nothing was done.
 
         On the start page, if no model is set, move the focus from an empty prompt to the page.
         """

@@ -40,14 +40,16 @@ class ChoiceKeeper:
         self._has_reported = False
 
     def choose_model(self, name: str, base_url: str = "", remark: str = "") -> None:
-        """Switch the session to the model `name`; once it is in use, remember it, and show a notice with `remark`."""
+        """Switch the session to the model `name`. Once the model is in use, remember it and show a notice with
+        `remark`.
+        """
         self._chosen_model, self._remembered = name, None
         self._remark = f" ({remark})" if remark else ""
         self._context.submit(SetModel(model=name, base_url=base_url))
         self.update(self._context.state)
 
     def choose_policy(self, name: PolicyName) -> None:
-        """Switch the session to the policy `name`; once it is in use, remember it."""
+        """Switch the session to the policy `name`. Once the policy is in use, remember it."""
         self._chosen_policy = name
         self._context.submit(SetPolicy(policy=name))
 

@@ -31,8 +31,8 @@ class DraftFile:
     def save(self, text: str, *, create_folder: bool = False) -> None:
         """Save `text`; if it is empty, delete the file. `create_folder` creates a missing folder.
 
-        Raises OSError if the file cannot be written; the old file is then unchanged, and no temporary file is left
-        behind.
+        Raises OSError if the file cannot be written. In this case, the old file is unchanged, and no temporary file is
+        left.
         """
         if not text:
             self.path.unlink(missing_ok=True)
@@ -125,7 +125,7 @@ class DraftKeeper:
     def restore_draft(self, *, moves_unsent: bool = False) -> None:
         """Put the saved unsent message back into the prompt.
 
-        `moves_unsent` means that the text now in the prompt was typed for this session, not for the session before it.
+        `moves_unsent` means that the text in the prompt was typed for this session, not for the previous session.
         """
         folder, config = self._context.folder, self._context.config
         if folder is None:
@@ -167,7 +167,9 @@ class DraftKeeper:
                 self._early_draft.save("")
 
     def _warn_not_saved(self, fault: OSError) -> None:
-        """Warn, the first time only, that the unsent message would be lost in a crash; typing stays possible."""
+        """Warn that a crash would lose the unsent message. Only the first call shows the warning. Typing stays
+        possible.
+        """
         if not self._has_warned:
             self._has_warned = True
             reason = (fault.strerror or str(fault)).rstrip(".")

@@ -70,7 +70,7 @@ class OpenQuestions:
 
     @property
     def _question_for_message(self) -> QuestionAsked | None:
-        """The question that a message answers: the only waiting one, closed unanswered, if it takes any text."""
+        """The question that a message answers; None if there is no such question. The question is the only waiting one, was closed unanswered, and accepts any text."""
         questions = self._view.questions
         if len(self._waiting) != 1 or not self._aside or not questions:
             return None

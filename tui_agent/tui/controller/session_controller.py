@@ -293,9 +293,8 @@ class SessionController:
         self.act(name)
 
     def escape(self) -> None:
-        """Handle Esc while no menu is open: interrupt the turn, or else close what is open in the chat.
-
-        If nothing runs, pressing Esc twice opens revert. A press shortly after an interrupt does not count, because the
+        """Handle Esc while no menu is open: interrupt the turn. If no turn runs, close what is open in the chat. If
+        nothing runs, pressing Esc twice opens revert. A press shortly after an interrupt does not count, because the
         user can still be trying to interrupt.
         """
         now = time.monotonic()

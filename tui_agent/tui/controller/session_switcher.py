@@ -258,7 +258,8 @@ class SessionSwitcher:
         return await self.open(options)
 
     def same_settings(self) -> SessionOptions:
-        """Return options for a new session in the open session's folder, with its agent and, if usable, its model.
+        """Return options for a new session with the folder and agent of the open session. The model is copied if it is
+        usable.
 
         The policy is not copied, because it can belong to an approved plan or to another project. The new session
         starts with the policy that the user chose.
@@ -324,7 +325,7 @@ class SessionSwitcher:
         )
 
         async def open_if_free() -> None:
-            """Open the watched session if no other process has it open any more, and nothing else is open."""
+            """Open the watched session if no process has it open, and no other session is open here."""
             if await self._find_folder(options) is None and context.session is None and not self.under_way:
                 self.go_to(self.open(options), "reopen")
 

@@ -128,9 +128,8 @@ class StartPage:
         self.focus()
 
     def expect_model(self, name: str) -> None:
-        """Show the start page as with the model `name` while the session is being opened again with this model.
-
-        If `name` is empty, because the session could not be opened, show the page for the session's own model.
+        """Show the start page for the model `name` while the session is being reopened with this model. If the session
+        could not be opened, `name` is empty. The page is then shown for the session's own model.
         """
         before, self._expected_model = self._expected_model, name
         if name:

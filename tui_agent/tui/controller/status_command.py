@@ -115,7 +115,7 @@ async def run_status_command(
 
 
 async def _exchange(child: asyncio.subprocess.Process, facts: str) -> bytes:
-    """Write the facts to the command's input; when its output has ended, return the first `MAX_BYTES` bytes."""
+    """Write the facts to the command's input, read the output to its end, and return the first `MAX_BYTES` bytes."""
     assert child.stdin is not None
     assert child.stdout is not None
     with suppress(BrokenPipeError, ConnectionResetError):  # The command may not read its input.

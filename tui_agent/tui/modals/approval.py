@@ -61,9 +61,8 @@ class Approval(ApprovalRows):
             self.redraw()
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the open field and the scope of all sheets.
-
-        Without an open field, return the scope of the answers instead of the field's scope.
+        """Return the scope of the open field, followed by the scope of all sheets. Without an open field, the scope of
+        the answers comes first.
         """
         if self.typing:
             return "rule" if self.chosen == "a" else "reason", "sheet"
@@ -94,7 +93,7 @@ class Approval(ApprovalRows):
         self.redraw(keep=False)
 
     def refuse(self) -> None:
-        """Answer no; if the sheet shows the policies or the whole change or command, leave that view instead."""
+        """Answer no. If the sheet shows the policies, or a whole change or command, only leave that view."""
         if self.shows_policy:
             self.toggle_policy()
         elif self.is_expanded:

@@ -186,7 +186,7 @@ class ApprovalBody:
         )
 
     def failure(self, width: int) -> list[Strip]:
-        """Draw what the sandbox blocked when the command first ran, in at most two rows."""
+        """Draw at most two rows about the access that the sandbox blocked in the command's first run."""
         return self._draw_marked_text(
             self._request.reason, self._sheet.looks.symbols.failed, "error", width, 2
         )

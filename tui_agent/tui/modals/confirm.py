@@ -124,7 +124,9 @@ def describe_running_work(context: AppContext) -> str:
 
 
 def open_link(app: SessionApp, link: str) -> None:
-    """Ask before opening a link in the browser, showing its real address, because the agent wrote the link."""
+    """Ask before opening a link in the browser. The question shows the real address, because the agent wrote the
+    link.
+    """
     address = address_of(link)
     if not address.opens:
         app.say(address.text)

@@ -36,9 +36,8 @@ ReadFiles: TypeAlias = Callable[[], Awaitable[FilesChangedView]]
 
 
 class Stop(NamedTuple):
-    """A place in the sheet that the keys go to: a hunk of a file, or a file without hunks (then `hunk` is -1).
-
-    `row` is the first row of the place in the sheet.
+    """A place in the sheet that the keys go to. The place is a hunk of a file, or a file without hunks (`hunk` is -1).
+    `row` is the first row of the place.
     """
 
     file: ChangedFile
@@ -115,7 +114,9 @@ class DiffSheet(Viewer):
         return self._files[self._first : self._first + FILES_AT_ONCE]
 
     def _summary(self) -> str:
-        """Return the number of files and, if all files are shown, of changed lines: `3 files +4 −2`."""
+        """Return the numbers of files and changed lines: `3 files +4 −2`. Lines are counted only if all files are
+        shown.
+        """
         if not self._files and not self._folders:
             return ""
         own = len(self._files) + self._unlisted_count
@@ -149,7 +150,7 @@ class DiffSheet(Viewer):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def head(self, width: int) -> list[Strip]:
-        """Return the title, and a row with the chosen file and change, which stays in place while the body scrolls."""
+        """Return the title, and a row with the chosen file and change. These rows do not scroll."""
         rows = super().head(width)
         number = next((n for n, file in enumerate(self._files) if file.path == self._chosen[0]), None)
         if number is None:

@@ -257,7 +257,7 @@ class ForkForm(Form[ForkRequest | None]):
         return field if field is not None and "\n" not in field.text else None
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Send a key to the field; if its text has several lines, say which key opens the editor."""
+        """Pass a key to the field. If the field's text has several lines, show which key opens the editor."""
         if super().type_key(key, character):
             return True
         is_typing = key in ("backspace", "delete") or (character is not None and character.isprintable())

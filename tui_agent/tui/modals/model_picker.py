@@ -47,8 +47,7 @@ def choose_model(context: AppContext, then: Callable[[str], None], *, with_actio
 def model_items(context: AppContext, loaded: Sequence[Item]) -> list[Item]:
     """Return all items of the list of models, in groups.
 
-    `loaded` are the models that `tui-agent models` listed. They add models, and more facts about models that the app
-    already knows.
+    `loaded` are the models that `tui-agent models` listed. They add models, and facts about models that the app already knows.
     """
     keys = context.known_keys()
     known = [*_set_up(context, keys), *_by_key(keys)]

@@ -186,8 +186,8 @@ class Picker(ChoiceSheet[str | None]):
     def _score_letters(self, query: str) -> list[tuple[int, int]]:
         """Return (score, index) of the items that contain the letters of the query in order.
 
-        If any item contains the query as a substring, return only such items, because a long row contains almost any
-        few letters.
+        If any item contains the query as a substring, return only such items, because a long row matches almost any
+        short query.
         """
         shown = [f"{item.label} {item.about}" for item in self.items]
         texts = [
@@ -356,7 +356,7 @@ class Picker(ChoiceSheet[str | None]):
         self._show_preview()
 
     def clear_or_close(self) -> None:
-        """Clear the typed text; if there is none, close without a choice."""
+        """Clear the typed text. If no text is typed, close without a choice."""
         if not self.field.text:
             self.close()
             return
@@ -377,7 +377,7 @@ class Picker(ChoiceSheet[str | None]):
         self._show_preview()
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or last row. While there is typed text, the keys move its cursor instead."""
+        """Select the first or last row. If text was typed, move the text's cursor instead."""
         if self.field.text:
             return False
         super().move_to_end(direction)

@@ -205,7 +205,9 @@ class ProviderForm(Form[Provider | None]):
 
     @property
     def _is_last(self) -> bool:
-        """True if Enter submits the form: on the checkbox, and on an empty key field, because there is no key to save."""
+        """True if Enter submits the form. Enter does so on the checkbox, and on an empty key field, because there is no
+        key to save.
+        """
         return self.line_name == SAVE or (self.line_name == KEY and not self.fields[KEY].text)
 
     @property

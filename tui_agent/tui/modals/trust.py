@@ -247,7 +247,9 @@ class TrustSheet(ChoiceSheet[Answer | None]):
 
 
 def _content_of(file: ProjectFile) -> str:
-    """Return the content of a file with invisible characters as code points, or why the content cannot be shown."""
+    """Return the content of a file, or the reason why it cannot be shown. Invisible characters are shown as code
+    points.
+    """
     if file.fault:
         return "This file cannot be read, so it cannot be trusted."
     try:

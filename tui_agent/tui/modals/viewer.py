@@ -20,7 +20,8 @@ DrawBody: TypeAlias = Callable[[Facts], object]
 class Viewer(Sheet[None]):
     """Sheet with text to read.
 
-    `draw` adds the rows of the sheet; if there are none, `empty` is shown; `plain` is the text that the user can copy.
+    `draw` adds the rows of the sheet. If there are no rows, `empty` is shown. `plain` is the text that the user can
+    copy.
     """
 
     scope: ClassVar[Scope] = "viewer"

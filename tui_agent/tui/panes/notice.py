@@ -32,11 +32,13 @@ class Notice(LinePane):
 
     @property
     def is_cut_off(self) -> bool:
-        """True if the notice is shown, but not all of its text."""
+        """True if only a part of the notice's text is shown."""
         return bool(self.display) and self.cut
 
     def fit(self, width: int, limit: int) -> int:
-        """Return the rows that the notice needs at a width of `width` cells, at most `limit`; set `cut`."""
+        """Return the number of rows that the notice needs at this width in cells, at most `limit`. Set `cut` if rows
+        are missing.
+        """
         limit, rows = min(limit, MAX_ROWS), len(self._wrap(width))
         self.cut = rows > limit
         return min(rows, limit)

@@ -41,7 +41,7 @@ class PaneSource(Protocol):
 
 
 def start_client() -> PaneSource:
-    """Return the client of a child process, which starts with the first request."""
+    """Return the client of a child process. The first request starts the process."""
     # Loaded here, because only an open pane needs it.
     return cast(PaneSource, import_module("tui_agent.plugin_host.panes.pane_client").PaneClient())
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Sidebar(LinePane):
     """The side panes of the main screen: todo, trace, the panes of plugins, and context.
 
-    `folds` maps the index of a span in the trace to True (folded by the user) or False (unfolded).
+    `folds` maps the index of a span to True if the user folded the span, and to False if the user unfolded it.
     """
 
     surface = "s1"

@@ -78,7 +78,9 @@ class StartContent(NamedTuple):
 
 
 class Start(KeyActions, LinePane, can_focus=True):
-    """The start page. The registry of actions lists its keys under the scope `start`; other keys go to the prompt."""
+    """The start page. The page's keys have the scope `start` in the registry of actions. All other keys go to the
+    prompt.
+    """
 
     key_methods = {"start_row": "move", "start_pick": "pick", "start_use": "use", "start_leave": "leave"}
 
@@ -312,7 +314,7 @@ class Start(KeyActions, LinePane, can_focus=True):
 
 
 def first_page(looks: Callable[[], Looks], typed_into: Widget, folder: str = "") -> Start:
-    """Create the start page. If `folder` is given, show the page at once, for a start without a model.
+    """Create the start page. If `folder` is given, show the page at once, because no model is set.
 
     The rows have no digits yet, because models found later are inserted above them.
     """

@@ -116,7 +116,7 @@ def is_notable(span: "Span", view: "TraceView") -> bool:
 
 
 def visible_spans(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[int]) -> list[int]:
-    """Return the indices of the spans to show from `roots` downwards, from top to bottom.
+    """Return the indices of the visible spans, from top to bottom. These are `roots` and spans below them.
 
     `folds` maps spans to True (folded by the user or the pane) or False (unfolded). Other spans are unfolded, except
     successful subtasks. Spans inside a folded span are not read, because this would be slow in a long session.
@@ -135,7 +135,7 @@ def visible_spans(view: "TraceView", folds: Mapping[int, bool], roots: Sequence[
 
 
 def is_folded(span: "Span", view: "TraceView", folds: Mapping[int, bool]) -> bool:
-    """Return True if the span has children and they are hidden."""
+    """Return True if the span has children that are hidden."""
     if not span.children:
         return False
     by_hand = folds.get(span.index)

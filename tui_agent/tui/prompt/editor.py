@@ -151,11 +151,11 @@ class MessageArea(TextArea, inherit_css=False):
         return line
 
     def get_cursor_line_start_location(self, smart_home: bool = False) -> tuple[int, int]:
-        """Return the start of the line, while Textual's method returns the start of the wrapped row."""
+        """Return the start of the line. Textual's method returns the start of the wrapped row."""
         return self.cursor_location[0], 0
 
     def get_cursor_line_end_location(self) -> tuple[int, int]:
-        """Return the end of the line, while Textual's method returns the end of the wrapped row."""
+        """Return the end of the line. Textual's method returns the end of the wrapped row."""
         row = self.cursor_location[0]
         return row, len(self.document.get_line(row))
 
@@ -223,7 +223,7 @@ class MessageArea(TextArea, inherit_css=False):
 
 
 class Editor(KeyActions, MessageArea, inherit_css=False):
-    """The editor of the prompt. The registry of actions lists its keys under the scopes `prompt` and `menu`."""
+    """The editor of the prompt. The editor's keys have the scopes `prompt` and `menu` in the registry of actions."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = TextArea.COMPONENT_CLASSES
     key_methods = {
@@ -268,7 +268,9 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         await super()._on_key(event)
 
     def key_scopes(self) -> Sequence[Scope]:
-        """Return the scope of the prompt. `_take_key` handles the menu's keys, because they come before vim's keys."""
+        """Return the scope of the prompt. `_take_key` handles the menu's keys, because these keys take precedence over
+        vim's keys.
+        """
         return ("prompt",)
 
     def _take_key(self, event: events.Key) -> bool:
@@ -288,7 +290,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return self.run_key(key) or self._drop_default_key(key)
 
     def _drop_default_key(self, key: str) -> bool:
-        """Ignore a key that is bound by default but not by the user, so that the text area does not handle it.
+        """Ignore a default key that the user has unbound, so that the text area does not handle the key.
 
         Only the default keys of the action `history` still move the cursor.
         """
@@ -333,7 +335,9 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         self.act("choose_up" if direction < 0 else "choose_down")
 
     def run_choice(self, methods: Sequence[str], choice: int) -> None:
-        """Run one of `methods`. For two methods, `choice` is -1 or 1; for more, it is the index of the method."""
+        """Run one of `methods`. If there are two methods, `choice` is -1 or 1. Otherwise, it is the index of the
+        method.
+        """
         getattr(self, methods[choice if len(methods) > 2 else choice > 0])()
 
     def queue(self) -> bool:

@@ -57,7 +57,7 @@ def _walk(root: Path) -> list[str]:
 
 
 class _Lines:
-    """Many strings joined into one, for a fast search for the strings that contain a substring."""
+    """Many strings joined into one string, so that searching them for a substring is fast."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         lowered = [text.lower().replace("\n", " ") for text in texts]
@@ -67,7 +67,7 @@ class _Lines:
     def find_containing(self, wanted: str) -> Iterator[int]:
         """Yield the index of each string that contains `wanted`.
 
-        `wanted` can begin with a line feed. Then yield only strings that begin with the rest of `wanted`.
+        If `wanted` begins with a line feed, find only strings that begin with the rest of `wanted`.
         """
         position = self.text.find(wanted)
         while position >= 0:
@@ -200,9 +200,8 @@ class Symbols:
         return [symbol for symbol in self._symbols if query.lower() in symbol.name.lower()]
 
     def needs_search(self, query: str) -> bool:
-        """Return True if `query` needs a new search; cancel any scheduled search.
-
-        The new search begins once the user pauses.
+        """Cancel any scheduled search. Return True if `query` needs a new search, which the caller starts once the user
+        pauses.
         """
         if self.timer is not None:
             self.timer.stop()

@@ -47,7 +47,7 @@ class History:
         self.entries = [*texts, *self.entries][-MAX_MESSAGES:]
 
     def add(self, text: str) -> None:
-        """Make a message the newest one, unless it is empty. An equal older message is removed."""
+        """Add a message as the newest message, and remove an equal older message. Ignore an empty message."""
         self._index = None
         text = text[:MAX_MESSAGE_LENGTH]
         if text.strip():

@@ -147,8 +147,8 @@ class Prompt(Vertical):
     ) -> None:
         """Set the texts of the row below the editor.
 
-        `waits_for` names the work, other than a turn, that must end before a message is sent, e.g. a summary.
-        `words` describes the policy, if its usual description does not hold.
+        `waits_for` names the work, other than a turn, that must end before a message is sent, e.g. a summary. `words`
+        replaces the usual description of the policy.
         """
         if policy != self._policy:
             self.remove_class(f"-{self._policy}").add_class(f"-{policy}")
@@ -394,7 +394,7 @@ class Prompt(Vertical):
             editor.load_text("")  # Keep the chips, because the message may be put back.
 
     def give_back(self, unsent: Sequence[Submitted]) -> None:
-        """Put unsent messages back into the editor, before any text typed since.
+        """Put unsent messages back into the editor, in front of the text that is there now.
 
         No menu opens for the text, because a menu would cover the notice that says why it was not sent.
         """
@@ -410,9 +410,8 @@ async def _search_git(root: Path, query: str) -> Sequence[Symbol]:
 
 
 def _drop_second_blank(editor: Editor, place: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Delete a space typed at `place`, right after a completion that already ends with a space.
-
-    Return `place` until the cursor leaves it, then None.
+    """Delete a space that was typed at `place`, because the completion before it already ends with a space. Return
+    `place` while the cursor is there, otherwise None.
     """
     if place is None or place == editor.cursor_location:
         return place

@@ -34,7 +34,7 @@ NO_RUNS: Final = (
 
 
 class BoardScreen(Page["BoardCell"]):
-    """The cells of a run. The registry lists its keys under the scope `evals`."""
+    """The cells of a run. The screen's keys have the scope `evals` in the registry of actions."""
 
     scope: ClassVar[Scope] = "evals"
     use_action = "cell_open"

@@ -82,7 +82,7 @@ class HistoryScreen(LinesScreen):
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def choose_viewer(self, direction: int = 1) -> None:
-        """Choose the next viewer (previous if `direction` is -1), and show the messages that this viewer sees."""
+        """Choose the next viewer, or the previous one if `direction` is -1. Show the messages that this viewer sees."""
         self._viewer = VIEWERS[(VIEWERS.index(self._viewer) + direction) % len(VIEWERS)]
         self.show()
         self.scroll_to_end(-1)

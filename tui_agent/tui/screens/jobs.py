@@ -33,7 +33,9 @@ EMPTY: Final = "No background jobs yet. The agent starts one for a command that 
 
 
 class JobsScreen(Page[JobView]):
-    """The screen with the list of background jobs, newest first. The registry lists its keys under the scope `jobs`."""
+    """The screen with the list of background jobs, newest first. The screen's keys have the scope `jobs` in the
+    registry of actions.
+    """
 
     scope: ClassVar[Scope] = "jobs"
     use_action = "job_output"

@@ -190,7 +190,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.show_head()
 
     def show_session(self) -> None:
-        """Show the session's figures in the header."""
+        """Show the open session's branch, status, model and cost in the header."""
         self.header.set_branch(self.context.app.header.branch)
         self.header.set_status(self.context.app.header.status)
         self.header.set_views(self.context.state, self.context.views.meter.view())

@@ -20,7 +20,7 @@ from tui_agent.tui.transcript.block_rows import draw_blocks
 class PluginPaneScreen(LinesScreen):
     """The page of the pane `name` of `feed`. `show_session` fills the header; if it is None, the page has no header.
 
-    The registry lists its keys under the scopes `pane` and `viewer`.
+    The page's keys have the scopes `pane` and `viewer` in the registry of actions.
     """
 
     key_methods = {"pane_side": "toggle_side"}

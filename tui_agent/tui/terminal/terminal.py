@@ -99,7 +99,7 @@ class Terminal:
         return True
 
     def copy(self, text: str) -> bool:
-        """Copy text with a clipboard program of this machine, or else by OSC 52.
+        """Copy text with a clipboard program of this machine. Without such a program, use OSC 52.
 
         Return False if the text is too long for OSC 52.
         """

@@ -107,7 +107,7 @@ class AutoFold:
             self._turn, self._turn_start = entry.turn, index
 
     def fold_deferred(self) -> None:
-        """Fold the entries that were in view when their turn ended, and were therefore not folded then."""
+        """Fold the entries that stayed unfolded because they were in view when their turn ended."""
         due = [index for index in self.deferred if index < self._turn_start]
         self.deferred.clear()
         if due:

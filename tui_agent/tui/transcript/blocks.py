@@ -202,7 +202,7 @@ def markdown_rows(text: str, body: Body) -> list[Row]:
 
 
 def literal_rows(rows: Iterable[Row]) -> list[Row]:
-    """Mark drawn Markdown as its own source, so that copying gives the shown text instead of Markdown."""
+    """Mark rows so that copying gives the shown text instead of the Markdown source."""
     return [
         Row([run._replace(src=LITERAL) if run.src >= 0 else run for run in row.runs], row.ground, row.joined)
         for row in rows

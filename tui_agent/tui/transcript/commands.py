@@ -71,7 +71,9 @@ class TranscriptCommands(TranscriptCanvas):
         return index is not None and self.viewport.layout.auto_fold.can_toggle(index)
 
     def newest_block(self) -> str:
-        """Return the id of the newest tool call, notice or plan that has hidden rows or was opened; empty if none."""
+        """Return the id of the newest tool call, notice or plan that has hidden rows or was opened. Empty if there is
+        none.
+        """
         layout = self.viewport.layout
         for index in range(len(layout) - 1, -1, -1):
             slot = layout.slots[index]

@@ -98,8 +98,8 @@ class Layout:
     def draw_between(self, y: int, end: int) -> bool:
         """Draw every slot with rows between `y` and `end`.
 
-        Return True if a height changed. Call the method again then, because other slots can be between `y` and `end`
-        now.
+        Return True if a height changed. In this case, call the method again, because other slots can be between `y` and
+        `end` now.
         """
         if not self.slots:
             return False

@@ -139,7 +139,7 @@ class MarkdownStream:
             self.rows.append(self._look.row(*self._place.rest))
 
     def _add_piece(self, piece: OpenPiece, family: str, *, final: bool = False) -> None:
-        """Add the rows of a piece; `family` is the kind of the list item before it (empty for anything else)."""
+        """Add the rows of a piece. `family` is the kind of the previous piece if that piece is a list item, otherwise empty."""
         self._add_gap(piece, family)
         if piece.kind == "table" and self._table is not None:
             self.rows.extend(self._table.final_rows() if final else self._table.provisional_rows())

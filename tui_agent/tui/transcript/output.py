@@ -53,7 +53,7 @@ def output_lines(text: str, look: Look) -> list[list[Run]]:
 
 
 def output_rows(lines: Sequence[Sequence[Run]], prefix: Sequence[Run], look: Look) -> list[Row]:
-    """Wrap lines to rows that begin with `prefix`, over the full width, with continuation rows indented by 2 cells."""
+    """Wrap lines to rows of full width that begin with `prefix`. Continuation rows are indented by 2 cells."""
     room = max(look.right - width_of(prefix), 3)
     indented = [*prefix, Run("  ", look.ground)]
     rows: list[Row] = []

@@ -98,9 +98,8 @@ def wrap(
     """Break runs into lines of at most `room` cells, at spaces if possible.
 
     `rest_room` is the limit from the second line on. A line broken at a space keeps one space beyond its edge, so
-    joining the lines restores the text. `fold` is for commands and output. Then lines are cut at the edge and keep
-    every space. `words` is for code. Then lines keep every space, and a word is cut only if it does not fit on half a
-    line.
+    joining the lines restores the text. With `fold` (for commands and output), lines are cut at the edge and keep every
+    space. With `words` (for code), lines keep every space, and a word is cut only if it does not fit on half a line.
     """
     room = max(room, 1)
     text = runs[0].text if len(runs) == 1 else "".join([run.text for run in runs])

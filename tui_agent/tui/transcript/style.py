@@ -44,7 +44,7 @@ class Look:
     def style(
         self, role: Role, ground: Role | None = None, *, bold: bool = False, underline: bool = False
     ) -> Style:
-        """Return the style of text in a role on a background role, which is `base` if not given."""
+        """Return the style of text in a role on a background role. The default background is `base`."""
         return self.palette.style(role, ground or self.base, bold=bold, underline=underline)
 
     def available_actions(self, *names: str) -> tuple[str, ...]:

@@ -24,7 +24,8 @@ DRAG_S: Final = 0.05
 class TranscriptWidget(KeyActions, TranscriptCommands):
     """The transcript widget. Posts EntryAction, LinkClicked, BlobWanted and TextSelected.
 
-    The registry of actions lists its keys under the scope `chat` and, while a search is open, `find`.
+    The widget's keys have the scope `chat` in the registry of actions. While a search is open, keys of the scope `find`
+    work too.
     """
 
     key_methods = {

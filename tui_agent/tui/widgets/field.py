@@ -18,7 +18,7 @@ class Field:
         self.secret = secret
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Edit the text or move the cursor; return False if the key does neither."""
+        """Edit the text or move the cursor. Return False if the field does not use the key."""
         before, after = self.text[: self.cursor], self.text[self.cursor :]
         match key:
             case "backspace":

@@ -171,5 +171,5 @@ class KeyScreen(KeyActions):
         """
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Type a key that has no action into a field; return False if the key has no effect."""
+        """Handle a key without an action, e.g. type it into a field. Return False if the key has no effect."""
         return False

@@ -21,7 +21,7 @@ Part: TypeAlias = tuple[str, Style]
 
 
 def part(text: str, style: Style) -> Part:
-    """Return untrusted text as a part of a row (text and style), cleaned of control characters."""
+    """Return a part of a row (text and style). The text is untrusted and is cleaned of control characters."""
     return clean_line(text), style
 
 
@@ -113,7 +113,7 @@ class Pen(NamedTuple):
     def part(
         self, text: str, role: Role = "t1", *, bold: bool = False, underline: bool = False, intent: str = ""
     ) -> Part:
-        """Return untrusted text as a part of a row, cleaned; a click on the text runs `intent`."""
+        """Clean an untrusted text, and return it as a part of a row. A click on the text runs `intent`."""
         style = self.style(role, bold=bold, underline=underline)
         return cell_text(text), with_intent(style, intent) if intent else style
 
@@ -231,7 +231,7 @@ HINTS_GAP, NARROW_HINTS_GAP = 3, 2
 
 
 def hint_caption(hint: KeyHint) -> str:
-    """Return the word as shown after the key; empty if the key itself says it, like `Delete`."""
+    """Return the word to show after the key. Empty if the key has the same name, e.g. `Delete`."""
     return "" if hint.word == hint.key.casefold() else f" {hint.word}"
 
 

@@ -145,7 +145,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return Pen(self.looks, "s3", margin=0)
 
     def part(self, text: str, role: Role = "t1", *, bold: bool = False, intent: str = "") -> Part:
-        """Return untrusted text as a part of a row, cleaned; a click on the text runs `intent`."""
+        """Clean an untrusted text, and return it as a part of a row. A click on the text runs `intent`."""
         return self.pen.part(text, role, bold=bold, intent=intent)
 
     def line(self, width: int, left: Sequence[Part], right: Sequence[Part] = ()) -> Strip:
@@ -157,7 +157,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return [] if self.app.size.height < 16 else [self.line(width, [])]
 
     def loose_gap(self, width: int) -> list[Strip]:
-        """Return one empty row; no row if the sheet is `tight`."""
+        """Return one empty row, or no row if the sheet is `tight`."""
         return [] if self.tight else [self.line(width, [])]
 
     def title_rows(self, width: int, title: str, right: Sequence[Part] = ()) -> list[Strip]:
@@ -329,7 +329,7 @@ class Sheet(SheetFrame[ResultT]):
         self.redraw()
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Send a key without an action to the open field; return False if the field does not use the key."""
+        """Pass a key to the open field. Return False if the field does not use the key."""
         field = self.open_field
         if field is None:
             return False

@@ -18,10 +18,8 @@ MIN_RATIO, MIN_WHOLE_RATIO = 1.1, 10.0
 
 
 class Cell(NamedTuple):
-    """The figure of one of the two compared sessions.
-
-    The figure's bar has a length proportional to `amount`. `note` says how the figure differs from the figure of the
-    other session. `added` and `removed` are numbers of lines.
+    """A value of one of the two compared sessions. The length of the value's bar is proportional to `amount`. `note`
+    describes the difference from the other session's value. `added` and `removed` are numbers of lines.
     """
 
     text: str
@@ -32,9 +30,8 @@ class Cell(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A figure of both compared sessions, for a row of the comparison.
-
-    `most` is the larger of the two sessions' final amounts, and scales the bars; 0 for a row without bars.
+    """A row of the comparison with a value of each session. `most` is the larger final amount, which scales the bars.
+    It is 0 for a row without bars.
     """
 
     label: str
@@ -44,7 +41,7 @@ class Figure(NamedTuple):
 
 
 def final_sums(side: Side) -> Beat:
-    """Return the numbers of a compared session at its end."""
+    """Return the final numbers of a compared session."""
     return Beat(
         side.duration_ms,
         "end",

@@ -38,8 +38,8 @@ class CompareScreen(PlayheadScreen):
     """The screen that compares two branches.
 
     `names` are one or two sessions, as arguments of `tui-agent compare`. `keep` opens a branch; `report_missing`
-    receives the reason why the sessions cannot be compared. The registry of actions lists the keys of this screen under
-    the scope `compare`.
+    receives the reason why the sessions cannot be compared. The screen's keys have the scope `compare` in the registry
+    of actions.
     """
 
     DEFAULT_CSS = """

@@ -15,7 +15,9 @@ from tui_agent.tui.cli_client import beside_json, read_rows
 
 @dataclass(frozen=True, slots=True)
 class MapSymbol:
-    """A definition in a file of the repository map. Lines count from 1; `parent` is the class around the symbol."""
+    """A definition in a file of the repository map. Lines are counted from 1; `parent` is the class around the
+    symbol.
+    """
 
     line: int = 0
     end: int = 0

@@ -261,7 +261,9 @@ def read_text(file: Path) -> tuple[str | None, str]:
 
 
 class MapScreen(MapPage):
-    """The screen with the repository map. The registry lists its keys under the scopes `map` and `map_find`."""
+    """The screen with the repository map. The screen's keys have the scopes `map` and `map_find` in the registry of
+    actions.
+    """
 
     key_methods = {
         "map_row": "move",
@@ -349,9 +351,8 @@ class MapScreen(MapPage):
             self.leave()
 
     def toggle(self, which: Literal["pinned", "hidden"]) -> None:
-        """Pin or unpin the selected file, or hide or show it.
-
-        Pinning a hidden file shows it, and hiding a pinned file unpins it.
+        """Change whether the selected file is pinned, or whether it is hidden. Pinning a hidden file shows it, and
+        hiding a pinned file unpins it.
         """
         file = self._chosen_file("pin" if which == "pinned" else "hide")
         if file is None:

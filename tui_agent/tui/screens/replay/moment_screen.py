@@ -243,7 +243,7 @@ class MomentScreen(PlayheadScreen):
     # -- reading ---------------------------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        """Read the log, build the timeline, and compute the views at regular events. Keys are handled meanwhile."""
+        """Read the log, and build the timeline and the keyframes. Keys are handled meanwhile."""
         try:
             records = await self.source.read_all()
         except TuiAgentError as fault:

@@ -20,7 +20,7 @@ Stop: TypeAlias = Literal["event", "part", "turn", "marker"]
 
 
 class Playhead:
-    """A place on a timeline, which can play. At `speed` 1 it plays in real time, with long pauses shortened."""
+    """The playhead of a timeline. At `speed` 1 it plays in real time, with long pauses shortened."""
 
     def __init__(self, line: Timeline, place: int, speed: float = 1.0) -> None:
         self.line = line
@@ -91,7 +91,7 @@ class PlayheadScreen(FullScreen):
         """Show that time has passed while playing; `moved` is True if the playhead reached another event."""
 
     def move(self, change: Callable[[Playhead], object]) -> None:
-        """Let `change` move the playhead, then show the moment at its new place."""
+        """Let `change` move the playhead, then show the moment under the playhead."""
         if not self.ready:
             return
         change(self.playhead)

@@ -20,7 +20,7 @@ from tui_agent.tui.widgets.lists import Intent
 
 
 class ReplayScreen(ReplayActions):
-    """The replay screen. The registry of actions lists its keys under the scope `replay`."""
+    """The replay screen. The screen's keys have the scope `replay` in the registry of actions."""
 
     key_methods = {
         "replay_play": "toggle_play",

@@ -41,7 +41,7 @@ class LiveSource(ReplaySource, Protocol):
 class ReplayHost:
     """Services that the replay screen uses. A service that is not available is None.
 
-    `opens` is the command, without the session id, that opens a session.
+    `opens` is the command that opens a session, without the session's id.
     """
 
     ask: Ask

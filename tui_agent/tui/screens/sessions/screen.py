@@ -27,7 +27,7 @@ from tui_agent.units import format_bytes
 class SessionsScreen(SessionsPage):
     """The list of sessions with its actions.
 
-    The registry of actions lists its keys under the scopes `sessions` and `sessions_find`.
+    The screen's keys have the scopes `sessions` and `sessions_find` in the registry of actions.
     """
 
     key_methods = {
@@ -140,7 +140,7 @@ class SessionsScreen(SessionsPage):
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def use(self) -> None:
-        """Open the selected session, or compare it with the session chosen before.
+        """Open the selected session. If another session was chosen for comparison, compare the two sessions instead.
 
         If there are no sessions, close the screen.
         """
@@ -261,7 +261,7 @@ class SessionsScreen(SessionsPage):
         top.show()
 
     def end_renaming(self, keep: bool) -> None:
-        """Stop renaming: rename the session if `keep` is set, and use the field for the search again."""
+        """Stop renaming, and use the field for the search again. If `keep` is set, save the new name."""
         row, top, title = self._renaming, self.top, self.top.field.text.strip()
         self._renaming = None
         top.field, top.label, top.typing = self.search_field, "", False

@@ -27,7 +27,7 @@ FOLLOW_S = 0.25
 class TraceScreen(Page[int]):
     """The trace screen. The items of its list are indexes of spans.
 
-    The registry of actions lists its keys under the scope `trace`.
+    The screen's keys have the scope `trace` in the registry of actions.
     """
 
     scope: ClassVar[Scope] = "trace"

@@ -42,7 +42,7 @@ EMPTY = "No checkpoints yet. The first one is made before the first change to a 
 class CheckpointsScreen(Page[Checkpoint]):
     """The screen with the list of checkpoints, newest first.
 
-    The registry of actions lists its keys under the scope `checkpoints`.
+    The screen's keys have the scope `checkpoints` in the registry of actions.
     """
 
     scope: ClassVar[Scope] = "checkpoints"

@@ -236,7 +236,7 @@ def last_message(nodes: Sequence[Node], node: Node) -> Node | None:
 
 
 def parent_message(nodes: Sequence[Node], node: Node) -> Node | None:
-    """Return the last message before the row's branch leaves its parent branch. Return None if the row is a message."""
+    """Return the message of the parent branch that the row's branch follows. Return None if the row is a message."""
     at_seq, depth = node.branch.at_seq, node.branch.depth
     if at_seq is None or node.is_message:
         return None

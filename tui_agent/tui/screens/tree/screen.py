@@ -34,7 +34,7 @@ EMPTY = "No messages yet. Your first message starts the first branch."
 
 
 class TreeScreen(Page[Node]):
-    """The screen with the tree of a session. The registry of actions lists its keys under the scope `tree`."""
+    """The screen with the tree of a session. The screen's keys have the scope `tree` in the registry of actions."""
 
     scope: ClassVar[Scope] = "tree"
     use_action = "tree_go"
