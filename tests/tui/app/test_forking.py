@@ -12,8 +12,9 @@ from tests.stubs.fake_session import FakeSession
 from tests.tui.app.branching import Walked, walk
 from tests.tui.app.driving import golden, open_app
 from tests.tui.app.replaying import FakeCommandLine, open_replay
+from tui_agent.protocol.base import BlobText
 from tui_agent.protocol.commands import ContinueTurn, Rename, SubmitPrompt
-from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.events.turn import TurnFinished, TurnStarted, UserMessageReceived
 from tui_agent.tui.controller.drafts import DraftFile
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.fork_request import ForkPoint, ForkRequest, find_workplaces, fork_arguments
@@ -198,6 +199,19 @@ async def test_a_what_if_with_the_same_message_is_refused_because_nothing_change
         assert walked.told.forks == []
         await walked.keys("!", "enter")
         assert walked.told.forks[0][5].endswith("minutes.!")
+
+
+async def test_a_what_if_offers_the_whole_of_a_long_message(tmp_path: Path) -> None:
+    whole = "a long message\n" * 700
+    stored = BlobText(blob_sha256="f" * 64, size=len(whole), preview=whole[:1_000])
+    async with walk(tmp_path) as walked:
+        walked.session.blobs[stored.blob_sha256] = whole.encode()
+        walked.session.feed(UserMessageReceived(text=stored), TurnStarted(turn=9))
+        walked.session.feed(TurnFinished(turn=9, reason="finished", duration_ms=1.0))
+        await walked.settle()
+        await walked.slash("/what-if")
+        await walked.keys("right", "right", "right")
+        assert form(walked).draft.value == whole
 
 
 async def test_a_tools_result_can_be_another_only_at_an_event_of_a_tool(tmp_path: Path) -> None:

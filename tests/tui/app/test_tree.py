@@ -8,7 +8,8 @@ from textual.events import Key
 from tests.stubs.branched import FORK, SECOND_MESSAGE, SESSION
 from tests.tui.app.branching import Walked, walk
 from tui_agent.protocol.commands import ContinueTurn, PlanRevert, Revert
-from tui_agent.protocol.events.turn import TurnStarted
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.turn import TurnStarted, UserMessageReceived
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.picker import Picker
 from tui_agent.tui.screens.replay.screen import ReplayScreen
@@ -120,6 +121,18 @@ async def test_w_answers_the_message_again_with_one_thing_changed(tmp_path: Path
         assert asked[6].startswith("--folder=/home/ada/timesheet-what-if-47")
         assert [type(one) for one in walked.newest.submitted] == [ContinueTurn]
         assert "/compare compares it with" in walked.text()
+
+
+async def test_w_offers_the_whole_message_of_which_the_tree_shows_the_beginning(tmp_path: Path) -> None:
+    async with walk(tmp_path) as walked:
+        record = walked.session.records[SECOND_MESSAGE]
+        assert isinstance(record, Envelope)
+        whole = UserMessageReceived(text="the beginning and the rest", own_words="the beginning")
+        walked.session.records[SECOND_MESSAGE] = record.model_copy(update={"payload": whole})
+        await walked.slash("/tree")
+        await walked.keys("home", "down", "down", "w", "right", "right", "right")
+        shown = walked.app.screen
+        assert isinstance(shown, ForkForm) and shown.draft.value == "the beginning and the rest"
 
 
 @pytest.mark.slow

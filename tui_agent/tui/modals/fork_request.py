@@ -4,14 +4,14 @@ Invariant: the classes only hold data, and only this module builds the arguments
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from tui_agent.fast_dataclass import dataclass
 from tui_agent.folds.session.view import SessionStateView
 from tui_agent.folds.transcript.entries import AnswerEntry, Entry, ToolEntry, UserEntry
-from tui_agent.protocol.base import text_preview
+from tui_agent.protocol.base import LongText, text_preview
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.tool import ToolCalled, ToolFinished, ToolProgress, ToolStarted
 from tui_agent.tui.cli_client import Ask, json_rows, text_of
@@ -128,10 +128,18 @@ async def make_fork(ask: Ask, point: ForkPoint, request: ForkRequest) -> ForkRes
     return ForkResult(fork, note=clean_line(text_of(row, "note")))
 
 
-def fork_point_at(
-    session: str, entries: Sequence[Entry], state: SessionStateView, seq: int, record: Record | None = None
+async def fork_point_at(
+    session: str,
+    entries: Sequence[Entry],
+    state: SessionStateView,
+    seq: int,
+    record: Record | None,
+    read: Callable[[LongText], Awaitable[str]],
 ) -> ForkPoint:
-    """Return the fork point at event `seq`, given the transcript and the state of its branch at that event."""
+    """Return the fork point at event `seq`, given the transcript and the state of its branch at that event.
+
+    `read` returns the whole of a message that is stored outside the log.
+    """
     before = [entry for entry in entries if entry.seq <= seq]
     message = next((entry for entry in reversed(before) if _is_message(entry)), None)
     following = next((entry for entry in entries if entry.seq == seq + 1 and _is_message(entry)), None)
@@ -144,12 +152,12 @@ def fork_point_at(
         entry_text=_text_of(entry) if entry is not None else "",
         is_next=following is not None,
         message_seq=message.seq if message is not None else None,
-        message=text_preview(message.text) if isinstance(message, UserEntry) else "",
+        message=await read(message.text) if isinstance(message, UserEntry) else "",
         result=_call_text(before, record),
         model=settings.model.profile or settings.model.model if settings is not None else "",
         effort=(settings.model.effort or "") if settings is not None else "",
         context=settings.context_mode if settings is not None else "",
-        prompt_text=text_preview(following.text) if isinstance(following, UserEntry) else "",
+        prompt_text=await read(following.text) if isinstance(following, UserEntry) else "",
     )
 
 

@@ -74,24 +74,25 @@ class ReplayActions(MomentScreen):
 
     # -- other sessions --------------------------------------------------------------------------------------------
 
-    def _fork_point(self) -> ForkPoint | None:
+    async def _fork_point(self) -> ForkPoint | None:
         """Return the fork point at the shown event; None if nothing is shown yet."""
         if self.views is None:
             return None
         entries, record = self.views.transcript.view().entries, self.moments.records[self.playhead.place]
-        return fork_point_at(self.source.id, entries, self.views.state.view(), self.seq, record)
+        state, read = self.views.state.view(), self.source.read_text
+        return await fork_point_at(self.source.id, entries, state, self.seq, record, read)
 
     def fork(self) -> None:
         """Create a session that continues from the shown event."""
-        point = self._fork_point()
+        self._start(self._fork_here(), "fork")
+
+    async def _fork_here(self) -> None:
+        point = await self._fork_point()
         if point is None:
             return
         if self.host.fork is not None:
             self.host.fork(point, self.say)
-        else:
-            self._start(self._fork_at(point), "fork")
-
-    async def _fork_at(self, point: ForkPoint) -> None:
+            return
         form = ForkForm(self.looks_of, point, await workplaces_for(point, "fork"))
         request = await self.app.push_screen_wait(form)
         if request is None:
@@ -105,7 +106,10 @@ class ReplayActions(MomentScreen):
 
     def what_if(self) -> None:
         """Create a session that continues from the shown event with one change."""
-        point = self._fork_point()
+        self._start(self._what_if_here(), "what if")
+
+    async def _what_if_here(self) -> None:
+        point = await self._fork_point()
         if point is not None and self.host.what_if is not None:
             self.host.what_if(point, self.say)
 

@@ -6,11 +6,15 @@ Invariant: while a turn runs, the fork is created and its id is shown, but it is
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from typing import TypeAlias
 
 from tui_agent.config.paths import is_session_stored
 from tui_agent.folds.session.branches import is_on_branch, stretches
 from tui_agent.protocol.commands import ContinueTurn
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.fork_form import ForkForm
 from tui_agent.tui.modals.fork_request import (
@@ -35,7 +39,26 @@ async def fork_point_here(context: AppContext, seq: int) -> ForkPoint | None:
     branch = stretches(context.views.branches.view().moves, context.views.seq)
     entries = context.views.transcript.view().entries if is_on_branch(seq, branch) else ()
     records = await context.reader.events_between(seq, seq, 1)
-    return fork_point_at(context.app.session_id, entries, context.state, seq, records[0] if records else None)
+    record, session = records[0] if records else None, context.app.session_id
+    return await fork_point_at(session, entries, context.state, seq, record, context.reader.read_text)
+
+
+async def read_message(context: AppContext, folder: Path, seq: int) -> str:
+    """Return the whole message with the event `seq` of the session in `folder`; empty if there is none."""
+    if folder.name == context.app.session_id:
+        records, read = await context.reader.events_between(seq, seq, 1), context.reader.read_text
+    else:
+        # Imported here, because the app loads the store only when it reads a log.
+        source = import_module("tui_agent.session.recorded_session").RecordedSession(folder)
+        records, read = await source.read_all(), source.read_text
+    for record in records:
+        if (
+            record.seq == seq
+            and isinstance(record, Envelope)
+            and isinstance(record.payload, UserMessageReceived)
+        ):
+            return await read(record.payload.text)
+    return ""
 
 
 def fork(context: AppContext, point: ForkPoint, say: Say) -> None:

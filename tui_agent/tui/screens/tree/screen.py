@@ -15,7 +15,7 @@ from tui_agent.tui.context import AppContext
 from tui_agent.tui.modals.fork_request import ForkPoint
 from tui_agent.tui.screens.page import Page
 from tui_agent.tui.screens.replay.live_log import open_live_replay
-from tui_agent.tui.screens.tree.fork import fork, what_if
+from tui_agent.tui.screens.tree.fork import fork, read_message, what_if
 from tui_agent.tui.screens.tree.rows import (
     COLUMNS,
     Node,
@@ -156,7 +156,12 @@ class TreeScreen(Page[Node]):
             self.say(f"A turn is running. You can use {key} when it has ended.", "warning")
         else:
             point = replace(self._fork_point(node), at_seq=message.result.seq)
-            what_if(self.context, point, self.say)
+            self.start_worker(self._what_if_at(point, Path(message.branch.path)), "message")
+
+    async def _what_if_at(self, point: ForkPoint, folder: Path) -> None:
+        """Read the whole message, of which the tree has only the beginning, and ask for the change."""
+        point = replace(point, message=await read_message(self.context, folder, point.at_seq))
+        what_if(self.context, point, self.say)
 
     def _replay(self, node: Node) -> None:
         seq = node.result.seq if node.is_message else node.result.last_seq
