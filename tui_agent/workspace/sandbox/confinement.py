@@ -265,8 +265,13 @@ class Confinement:
         if spec.hides_home:
             mounts = replace(mounts, hidden=(*mounts.hidden, *list_home_entries(self.bounds, env)))
         if spec.repository_read_only:
-            writable, read_only = seal_repository(mounts.writable, mounts.read_only_paths, self.bounds.root)
-            mounts = replace(mounts, writable=writable, read_only_paths=read_only)
+            sealed = seal_repository(mounts.writable, mounts.read_only_paths, self.bounds.root)
+            mounts = replace(
+                mounts,
+                visible=(*mounts.visible, *sealed.outside),
+                writable=sealed.writable,
+                read_only_paths=sealed.read_only,
+            )
         return mounts
 
     @contextmanager

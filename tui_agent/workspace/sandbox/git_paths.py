@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tui_agent.fast_dataclass import dataclass
+from tui_agent.workspace.local.containment import is_within
 
 _MAX_FILE_BYTES = 1_000_000
 _HOOKS_PATH = re.compile(r"hookspath[ \t]*+=[ \t]*+\"?([^\"#;\n]+)", re.IGNORECASE)
@@ -63,17 +64,28 @@ def find_git_places(root: str) -> GitPlaces:
     return GitPlaces()
 
 
-def seal_repository(
-    writable: Sequence[str], read_only: Sequence[str], root: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+@dataclass(frozen=True, slots=True)
+class SealedPaths:
+    """The paths of a command that can only read the workspace's repository."""
+
+    writable: tuple[str, ...]
+    read_only: tuple[str, ...]
+    outside: tuple[str, ...] = ()
+    """Parts of the repository outside the `writable` paths."""
+
+
+def seal_repository(writable: Sequence[str], read_only: Sequence[str], root: str) -> SealedPaths:
     """Return `writable` and `read_only` paths, changed so that the workspace's repository is read-only."""
     git = find_git_places(root)
     if not git.folder:
-        return tuple(writable), tuple(read_only)
+        return SealedPaths(tuple(writable), tuple(read_only))
     prefixes = tuple(f"{path}/" for path in git.writable)
-    return (
-        tuple(path for path in writable if path not in git.writable),
-        (*git.writable, *(path for path in read_only if not path.startswith(prefixes))),
+    still_writable = tuple(path for path in writable if path not in git.writable)
+    inside = [path for path in git.writable if any(is_within(path, folder) for folder in still_writable)]
+    return SealedPaths(
+        still_writable,
+        (*inside, *(path for path in read_only if not path.startswith(prefixes))),
+        tuple(path for path in git.writable if path not in inside),
     )
 
 

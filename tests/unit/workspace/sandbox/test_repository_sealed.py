@@ -1,6 +1,7 @@
 """A command that nobody was asked about, and whose words do not say what it changes, leaves the repository as it is."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -38,6 +39,18 @@ async def test_nor_the_one_of_a_worktree_that_lies_elsewhere(base: Path) -> None
         assert result.output.startswith(b"first\n")
         assert git(base / "tree", "log", "--format=%s") == "first\n"
         assert git(main.workspace, "fsck") == ""
+
+
+async def test_the_repository_of_a_worktree_is_found_in_the_machines_temporary_folder() -> None:
+    with TemporaryDirectory(dir="/tmp") as folder, World(Path(folder, "main")) as main:
+        tree = Path(folder, "tree")
+        git(main.workspace, "worktree", "add", "-q", str(tree))
+        env = LocalEnvironment(tree, confinement=confinement(tree, main.home, Path(folder, "records")))
+        result = await run(env, "echo begun; git log --format=%s; git commit --allow-empty -m x")
+        await env.aclose()
+        await main.env.aclose()
+        assert result.output.startswith(b"begun\nfirst\n")
+        assert git(tree, "log", "--format=%s") == "first\n"
 
 
 @pytest.mark.parametrize(
