@@ -173,7 +173,7 @@ _tui_agent() {{
     esac
   fi
   _describe 'tui-agent' entries
-  _files
+  [[ -n "${{(@)entries:#-*}}" ]] || _files
 }}
 if [[ "$funcstack[1]" == "_tui-agent" ]]; then _tui_agent "$@"; else compdef _tui_agent tui-agent; fi"""
 
@@ -204,7 +204,7 @@ def fish_script(places: list[Place]) -> str:
         where = f" {place.path}" if place.path else ""
         for entry in place.entries:
             flag = "-a" if not entry.word.startswith("-") else "-l" if entry.word.startswith("--") else "-s"
-            value = " -r" if entry.takes_value else ""
+            value = " -f" if flag == "-a" else " -r" if entry.takes_value else ""  # -f: no names of files
             value += f" -f -a {quote(' '.join(entry.choices))}" if entry.choices else ""
             lines.append(
                 f"complete -c tui-agent -n {quote(f'__tui_agent_at {quote(where)}')} {flag} {quote(entry.word.lstrip('-'))}"

@@ -22,6 +22,13 @@ CASES = [
     (("-m", "demo", "sess"), {"sessions"}),
     (("run", "-C", "sess"), set()),
 ]
+FILE_CASES = [
+    (("plugins", "zz"), set()),
+    (("plugins", "new", "x", "--kind", ""), {"tool", "command", "pane", "mcp"}),
+    (("plugins", "check", "zz"), {"zz.txt"}),
+    (("-C", "zz"), {"zz.txt"}),
+]
+"""Cases beside a file `zz.txt`. Bash itself adds files if nothing else fits, so these are not for bash."""
 
 BASH = """
 source "$1"; shift
@@ -31,7 +38,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 ZSH = """
 compdef() { : }
-_files() { : }
+_files() { print -l -- ${words[CURRENT]}*(N) }
 _describe() { print -l -- ${(M)entries:#${words[CURRENT]}*} }
 source "$1"; shift
 words=(tui-agent "$@"); CURRENT=$#words
@@ -54,8 +61,11 @@ SHELLS = {"bash": (BASH, ["-c"]), "zsh": (ZSH, ["-f", "-c"]), "fish": (FISH, ["-
 def test_a_shell_completes_commands_verbs_and_options(shell: str, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text(WRITERS[shell](places()), encoding="utf-8")
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "zz.txt").touch()
     code, options = SHELLS[shell]
-    for words, expected in CASES:
+    for words, expected in CASES if shell == "bash" else CASES + FILE_CASES:
         name = [] if shell == "fish" else [shell]
         ran = subprocess.run(
             [shell, *options, code, *name, str(script), *words],
@@ -63,7 +73,7 @@ def test_a_shell_completes_commands_verbs_and_options(shell: str, tmp_path: Path
             text=True,
             timeout=60,
             check=False,
-            cwd=tmp_path,
+            cwd=work,
             env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TERM": "dumb"},
         )
         found = {line.split("\t")[0].split(":")[0] for line in ran.stdout.split("\n") if line}
