@@ -21,20 +21,29 @@ from tui_agent.engine.tools.arguments import InvalidArguments, parse_arguments
 from tui_agent.engine.tools.schema import json_schema
 from tui_agent.errors import PluginError, ToolCrash
 from tui_agent.plugin_host.bundled import golden_log
-from tui_agent.plugin_host.discover import FOLDS, FoundPlugin, plugin_at
+from tui_agent.plugin_host.discover import FOLDS, FoundPlugin, plugin_at, plugin_theme_files
 from tui_agent.plugin_host.modules import unload_modules
 from tui_agent.plugin_host.offers import OfferedTool
 from tui_agent.plugin_host.panes.pane_client import PaneClient
 from tui_agent.plugin_host.panes.pane_folds import FoldCursor, FoldWatch, draw_pane, load_panes
-from tui_agent.plugin_host.panes.pane_messages import BLOCKS, PaneAnswer, PaneFault, PaneRequest
+from tui_agent.plugin_host.panes.pane_messages import (
+    BLOCKS,
+    PROCESSOR_LIMIT_S,
+    WAIT_LIMIT_S,
+    PaneAnswer,
+    PaneFault,
+    PaneRequest,
+)
 from tui_agent.plugin_host.sample_arguments import sample_arguments
 from tui_agent.plugin_host.side_by_side import TimeLimitReached, run_side_by_side
 from tui_agent.protocol.display import DisplayBlock
 from tui_agent.store.log_repair import EVENTS_FILE
-from tui_agent.units import format_time_limit
+from tui_agent.units import format_duration, format_time_limit
 
 TESTS_LIMIT_S = 300
 TOOL_LIMIT_S = 3.0
+SLOW_PANE_S = 3.0
+"""Time after which the check says that a pane is slow, in seconds."""
 OUTPUT_LINES = 15
 SIDE_WIDTH, PAGE_WIDTH = 38, 116
 """Widths for drawing the blocks of a pane, in terminal cells: in the side panes, and on a page."""
@@ -76,6 +85,22 @@ def _call_tool(offered: OfferedTool) -> tuple[Sequence[str], Sequence[str]]:
     return tuple(dict.fromkeys(faults)), tuple(dict.fromkeys(notes))
 
 
+def try_themes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
+    """Load the plugin's themes as the app does. Return faults, and notes about colours that are hard to read."""
+    files = plugin_theme_files(plugin_at(path.absolute(), "option"))
+    # Imported here, because no other command needs it.
+    theme = import_module("tui_agent.tui.theme.theme")
+    themes, faults = theme.discover((theme.bundled_folder(),), files)
+    own = {file for _, file in files}
+    notes = [
+        f"The theme {name}: {first} {f'{len(more)} more pairs are hard to read.' if more else ''}".strip()
+        for name, loaded in themes.items()
+        if loaded.path in own and loaded.warnings
+        for first, *more in [loaded.warnings]
+    ]
+    return [str(fault) for fault in faults], notes
+
+
 def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
     """Draw the plugin's panes for a log that has every kind of event. Return faults and notes."""
     plugin = plugin_at(path.absolute(), "option")
@@ -90,9 +115,14 @@ def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
     with tempfile.TemporaryDirectory(prefix="tui-agent-") as log:
         shutil.copy(golden_log(), Path(log, EVENTS_FILE))
         answers = anyio.run(partial(_ask_panes, plugin, Path(log)))
-    for name, answer in answers.items():
+    for name, (answer, seconds) in answers.items():
         if isinstance(answer, PaneFault):
             faults.append(f"The pane {name}: {answer.message}")
+        elif seconds > SLOW_PANE_S:
+            notes.append(
+                f"The pane {name} took {format_duration(seconds)}. A pane is stopped after {format_time_limit(PROCESSOR_LIMIT_S)} of "
+                f"computing or {format_time_limit(WAIT_LIMIT_S)} of waiting."
+            )
         elif answer.kind == "blocks" and not any(
             draw_rows(answer.blocks, width) for width in (SIDE_WIDTH, PAGE_WIDTH)
         ):
@@ -100,14 +130,16 @@ def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
     return faults, notes
 
 
-async def _ask_panes(plugin: FoundPlugin, log: Path) -> dict[str, PaneAnswer]:
-    """Return each pane's content or fault, computed in a child process as in a session."""
+async def _ask_panes(plugin: FoundPlugin, log: Path) -> dict[str, tuple[PaneAnswer, float]]:
+    """Return each pane's content or fault, and the seconds until then. A child process draws, as in a session."""
     client, folder = PaneClient(), str(plugin.path)
-    answers: dict[str, PaneAnswer] = {}
+    answers: dict[str, tuple[PaneAnswer, float]] = {}
     try:
         for name in plugin.panes:
             request = PaneRequest(pane=name, plugin=plugin.name, folder=folder, log=str(log), seq=sys.maxsize)
-            answers[name] = await client.ask(request, lambda seq: None)
+            start = anyio.current_time()
+            answer = await client.ask(request, lambda seq: None)
+            answers[name] = answer, anyio.current_time() - start
     finally:
         await client.close()
     return answers

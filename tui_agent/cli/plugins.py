@@ -9,7 +9,7 @@ from pathlib import Path
 from tui_agent.cli.options import Parser, Verbs, load_context
 from tui_agent.cli.output import say, say_json, say_result, table
 from tui_agent.cli.plugin_templates import KINDS, describe_new_plugin, plugin_files
-from tui_agent.cli.plugin_trial import run_tests, try_panes, try_tool
+from tui_agent.cli.plugin_trial import run_tests, try_panes, try_themes, try_tool
 from tui_agent.config.settings.layers import read_toml
 from tui_agent.config.settings.user_file import save_plugin_names
 from tui_agent.errors import UsageError
@@ -160,10 +160,11 @@ def check_command(arguments: argparse.Namespace) -> int:
     report, tested = check_plugin(path, try_tool), ""
     report = dataclasses.replace(report, faults=(*report.faults, *_taken_commands(report.offers)))
     if report.ok:
-        faults, notes = try_panes(path)
-        test_faults, test_notes, tested = run_tests(path)
-        faults, notes = (*faults, *test_faults), (*notes, *test_notes)
-        report = dataclasses.replace(report, faults=(*report.faults, *faults), notes=(*report.notes, *notes))
+        *tests, tested = run_tests(path)
+        for faults, notes in (try_themes(path), try_panes(path), tests):
+            report = dataclasses.replace(
+                report, faults=(*report.faults, *faults), notes=(*report.notes, *notes)
+            )
     if arguments.json:
         say_json({"ok": report.ok, **dataclasses.asdict(report), "tests": tested})
         return 0 if report.ok else 1

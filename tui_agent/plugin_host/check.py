@@ -132,10 +132,14 @@ def _import_notes(path: Path) -> list[str]:
             tree = ast.parse(file.read_bytes())
         except (SyntaxError, ValueError, OSError):
             continue
-        inner = [
-            name for name in _imported_modules(tree) if name.split(".")[0] == "tui_agent" and name != _DOOR
-        ]
+        imported = _imported_modules(tree)
+        inner = [name for name in imported if name.split(".")[0] == "tui_agent" and name != _DOOR]
         notes += [f"{file.name} imports {name}; only {_DOOR} is stable for plugins." for name in inner]
+        may_draw = not {path / "tui", path / "tests"}.isdisjoint(file.parents)
+        if not may_draw and "textual" in {name.split(".")[0] for name in imported}:
+            notes.append(
+                f"{file.name} imports textual; only modules in the plugin's tui/ folder may do this."
+            )
     return notes
 
 

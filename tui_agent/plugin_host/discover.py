@@ -163,16 +163,21 @@ def theme_files(
     """Return the theme files of the plugins in these folders, each with its plugin's name."""
     plugins = [plugin for folder in folders if folder.is_dir() for plugin in plugins_at(folder)]
     return [
-        (plugin.name, file)
+        file
         for plugin in plugins
-        if plugin.path is not None and is_plugin_on(plugin, disabled, enabled)
-        for name in plugin.themes
-        for file in _toml_files(plugin.path / name)
+        if is_plugin_on(plugin, disabled, enabled)
+        for file in plugin_theme_files(plugin)
     ]
 
 
-def _toml_files(path: Path) -> list[Path]:
-    return sorted(path.glob("*.toml")) if path.is_dir() else [path]
+def plugin_theme_files(plugin: FoundPlugin) -> list[tuple[str, Path]]:
+    """Return a plugin's theme files, each with the plugin's name."""
+    paths = [] if plugin.path is None else [plugin.path / name for name in plugin.themes]
+    return [
+        (plugin.name, file)
+        for path in paths
+        for file in (sorted(path.glob("*.toml")) if path.is_dir() else [path])
+    ]
 
 
 def _check_name(plugin: FoundPlugin) -> FoundPlugin:

@@ -253,6 +253,55 @@ def test_a_check_shows_each_pane_over_a_log_with_every_kind_of_event(call: Call,
     )
 
 
+def test_a_check_says_that_a_pane_is_slow(call: Call, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugin_trial, "SLOW_PANE_S", 0.0)
+    faults, (note,) = try_panes(new_pane(call, work))
+    assert faults == [] and re.fullmatch(
+        r"The pane spending took [\d.]+ m?s. A pane is stopped after 1 s of computing or 5 s of waiting.",
+        note,
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status", "words"),
+    [
+        (
+            "about =",
+            'about = "\\u001b[31m" #',
+            1,
+            "looks/dusk.toml needs `dark` as true or false",
+        ),
+        ("t1 =", 't1 = "#181818" #', 0, "more pairs are hard to read."),
+        (
+            "name =",
+            'name = "night" #',
+            1,
+            "looks/dusk.toml has the name of another theme, night.",
+        ),
+    ],
+)
+def test_a_check_loads_the_plugins_themes_as_the_app_does(
+    call: Call, work: Path, before: str, after: str, status: int, words: str
+) -> None:
+    (work / "looks").mkdir()
+    (work / "looks" / "plugin.toml").write_text('themes = ["dusk.toml"]')
+    text = (Path(__file__).parents[3] / "themes" / "night.toml").read_text()
+    text = text.replace('name = "night"', 'name = "dusk"').replace(before, after, 1)
+    (work / "looks" / "dusk.toml").write_text(text)
+    ended, out, _ = call("plugins", "check", "looks")
+    assert (ended, words in out) == (status, True), out
+
+
+def test_a_check_notes_an_import_of_textual_outside_the_folder_tui(call: Call, work: Path) -> None:
+    call("plugins", "new", "word_count")
+    (work / "word_count" / "tui").mkdir()
+    for name in ("tui/view.py", "tests/test_view.py", "more.py"):
+        (work / "word_count" / name).write_text("from textual.widget import Widget\n")
+    assert [note for note in check_plugin(work / "word_count").notes if "textual" in note] == [
+        "more.py imports textual; only modules in the plugin's tui/ folder may do this."
+    ]
+
+
 def test_a_broken_plugin_is_told_by_check_and_doctor(call: Call, work: Path) -> None:
     (work / "broken").mkdir()
     (work / "broken" / "__init__.py").write_text("raise RuntimeError('no good')\n")
