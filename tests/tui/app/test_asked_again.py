@@ -47,7 +47,7 @@ async def test_the_app_lets_the_turn_go_on_and_the_answer_goes_to_the_new_questi
         await driven.until(lambda: isinstance(driven.app.screen, Approval))
         assert [type(one) for one in session.submitted] == [ContinueTurn]
         await driven.settle()
-        assert "its call had not run" in driven.text()
+        assert "It has not run" in driven.text()
         await driven.until(lambda: "this once" in driven.text())
         await answered(driven)
         answer = session.submitted[-1]
