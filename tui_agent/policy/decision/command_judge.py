@@ -148,7 +148,12 @@ class CommandJudge:
         escalations = list(escalate(command, uses, self.facts))
         below = [judgement for judgement in escalations if judgement.rule_id == "guard.below"]
         if command.only_reads and not escalations:
-            return [*asked, Judgement("allow", "reads.command", "it only reads this workspace")]
+            return [
+                *asked,
+                Judgement(
+                    "allow", "reads.command", "it only reads this workspace or system files open to all"
+                ),
+            ]
         rule = self._allowing_rule(line, at, command)
         if rule is not None and not any(judgement.needs_person for judgement in asked):
             inside = (judgement for judgement in asked if not judgement.rule_id.endswith("reads-outside"))
