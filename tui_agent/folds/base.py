@@ -64,7 +64,7 @@ _immutable_classes: dict[type, bool] = {}
 
 
 def copy_state(value: T, copies: Copies | None = None) -> T:
-    """Return a copy of a fold or of a part of a fold. Objects that are already in `copies` are not copied again."""
+    """Return a copy of a fold or of a part of a fold. Objects in `copies` are not copied again."""
     value_class = type(value)
     if _is_immutable(value_class):
         return value

@@ -14,7 +14,7 @@ Handler: TypeAlias = Callable[[FoldT, Envelope, PayloadT], bool | None]
 
 
 class Handlers(Generic[FoldT]):
-    """The functions of a fold, each for one class of payload."""
+    """The functions of a fold. Each function handles one class of payload."""
 
     def __init__(self) -> None:
         self._by_class: dict[type[Payload], Callable[..., bool | None]] = {}

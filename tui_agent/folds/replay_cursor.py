@@ -65,7 +65,7 @@ class ReplayCursor:
         return self._builder.state.view().cost_usd
 
     def build_keyframes(self, count: int = KEYFRAME_INTERVAL) -> bool:
-        """Apply up to `count` more records to build keyframes. Return True if records remain."""
+        """Apply the next `count` records to build keyframes. Return True if records remain."""
         for record in self.records[self._built : self._built + count]:
             self._built += 1
             self.folded_count += 1
@@ -82,7 +82,7 @@ class ReplayCursor:
         self._keyframes.append((self._built, self._builder.copy()))
 
     def _apply_head_move(self, previous: Views, record: Envelope, to_seq: int) -> Views:
-        """Return the views after `record`, which moves the head to `to_seq`.
+        """Return the views after a move of the head to `to_seq` by `record`.
 
         These are the views at `to_seq`, except that `branches` covers the whole log.
         """

@@ -263,7 +263,7 @@ class Side:
 
 
 def build_side(branch: Branch, shared: int) -> Side:
-    """Return the data of a branch after its first `shared` records, which both branches have."""
+    """Return the data of a branch. The first `shared` records are left out, because both branches have them."""
     before, tail = branch.records[:shared], branch.records[shared:]
     events = [record for record in tail if isinstance(record, Envelope)]
     state, metrics = fold(SessionState(), branch.records), fold(Metrics(), events)

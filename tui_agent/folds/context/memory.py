@@ -49,7 +49,7 @@ def fact_with_places(fact: str, places: Sequence[str]) -> str:
 def apply_update(memory: JsonMap, update: MemoryUpdated) -> JsonMap:
     """Return the memory after an update.
 
-    Blocks are replaced first; then items are removed from lists; then items are appended.
+    First, blocks are replaced. Next, items are removed from lists. Last, items are appended.
     """
     updated: JsonMap = {**memory, **update.blocks}
     for block in {**update.removed, **update.appended}:
@@ -96,7 +96,7 @@ def apply_file_change(memory: JsonMap, change: FileChanged) -> JsonMap:
 
 
 def strip_change_note(fact: str) -> str:
-    """Return a fact without the note `; … was changed since`, which marks an outdated fact."""
+    """Return a fact without the note `; … was changed since`. The note marks an outdated fact."""
     return _NOTE_START.split(fact, maxsplit=1)[0] if fact.endswith(_CHANGED_SUFFIX) else fact
 
 

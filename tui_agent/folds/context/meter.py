@@ -293,7 +293,7 @@ class ContextMeter:
     def _compute_sections(self) -> None:
         """Compute the sections of the newest manifest.
 
-        This is delayed until the sections are needed, which is rare while a log is folded.
+        This is done only when the sections are needed. They are rarely needed while a log is folded.
         """
         state = self._state
         packed, self._pending_manifest = self._pending_manifest, None
@@ -436,8 +436,8 @@ def _subtract_outputs(sections: Sequence[MeterSection], freed: int) -> tuple[Met
 def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
     """Return the level for a fraction of the window.
 
-    The level returns to `below` only at `WARN_OFF_FRACTION`, which is lower than the limit for `near`. This prevents
-    flicker.
+    The level returns to `below` only at `WARN_OFF_FRACTION`. This limit is lower than the limit for `near`, so that the
+    level does not flicker.
     """
     if fraction >= CRITICAL_FRACTION:
         return "compaction"

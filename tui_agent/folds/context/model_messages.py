@@ -68,7 +68,7 @@ class History:
     """The complete state of a history of messages, for the handlers of events and for a snapshot.
 
     `late` messages wait at the end for the next request. `task` is the index of a delegate's task. The message that
-    starts the delegate's turn replaces the task, and `task` is then None. `answers` counts all answers, including
+    starts the delegate's turn replaces the task and sets `task` to None. `answers` counts all answers, including
     summarised ones. `opening` is the first text of the conversation: the user's message or a delegate's task. `removed`
     are the messages that can be restored.
     """
@@ -138,7 +138,7 @@ class History:
 
 
 class ModelMessages:
-    """Builds the history of one agent, as sent to the agent's model, from the agent's events.
+    """Builds the history of one agent from the agent's events. The history is sent to the agent's model.
 
     With `history`, it continues from that state. Messages that arrive while calls run (`user.steered`, a shell command)
     wait at the end of the view. The next `model.requested` moves them into place.

@@ -39,7 +39,9 @@ class InferredWindow:
 
     @property
     def window(self) -> int:
-        """The window that the provider stated. 0 if none was stated, or if the statement contradicts a refusal."""
+        """The window that the provider stated. 0 if the provider stated no window, or if a refusal contradicts the
+        stated window.
+        """
         return self.stated if 0 < self.stated < self.refused else 0
 
     @property

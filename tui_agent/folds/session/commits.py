@@ -41,8 +41,8 @@ class Commits:
         return tuple(self.commits)
 
     def commit_on(self, branch: Sequence[Stretch]) -> str:
-        """Return the newest commit on a branch. If the branch has no commit, return the session's first commit, which
-        has the files before the session's first change. Return an empty string if there are no commits.
+        """Return the newest commit on a branch. If the branch has no commit, return the session's first commit. It has
+        the files before the session's first change. Return an empty string if there are no commits.
         """
         for stretch in reversed(branch):
             index = bisect_right(self.seqs, stretch.last) - 1

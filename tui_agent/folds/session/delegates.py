@@ -96,7 +96,7 @@ def new_delegate(
 ) -> DelegateState:
     """Return the delegate of the subtask `number`.
 
-    `instructed` are the instructions of its parent agent, which also apply to the delegate.
+    `instructed` are the parent agent's instructions. They also apply to the delegate.
     """
     return DelegateState(
         agent=ev.agent,

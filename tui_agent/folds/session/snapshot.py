@@ -41,7 +41,7 @@ _OUTLINE_FIELDS: Final = {field.name for field in fields(SnapshotOutline)}
 class Snapshot(SnapshotOutline):
     """The states of all folds of an engine.
 
-    The states are not copies, so the snapshot must be dumped before more events are applied.
+    The states are not copies, so the snapshot must be dumped before the next event is applied.
     """
 
     messages: History
@@ -107,7 +107,7 @@ def dump_snapshot(snapshot: Snapshot) -> bytes:
 
 
 def load_snapshot(data: bytes) -> Snapshot | None:
-    """Return the snapshot in `data`, which `dump_snapshot` wrote. Return None if another version wrote the data."""
+    """Return the snapshot that `dump_snapshot` wrote to `data`. Return None if another version wrote the data."""
     outline, _, rest = data.partition(b"\n")
     try:
         return _adapter().validate_json(outline[:-1] + b"," + rest[1:])

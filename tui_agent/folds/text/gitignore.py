@@ -89,7 +89,7 @@ class IgnoreRules:
         self._files = files
 
     def with_file(self, base: str, text: str) -> "IgnoreRules":
-        """Return these rules with one more ignore file.
+        """Add an ignore file, and return the new rules.
 
         `base` is the folder of the file: empty for the rules' root, otherwise a path that ends with `/`.
         """

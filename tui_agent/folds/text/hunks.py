@@ -42,8 +42,8 @@ def hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
 def drop_line_end_returns(diff: str) -> str:
     """Remove the carriage returns from the diff of a file with Windows line ends (CR LF).
 
-    If only some lines of the diff end with a carriage return, nothing is removed. Line ends are then part of the
-    change.
+    If only some lines of the diff end with a carriage return, nothing is removed. In this case, line ends are part of
+    the change.
     """
     if "\r\n" not in diff:
         return diff

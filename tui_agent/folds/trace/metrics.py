@@ -51,7 +51,7 @@ class MetricsView:
     `files_changed` are the files that an agent or command changed and that now differ from their earlier state. An edit
     is a change of a file by an agent's tool, or by a command that was not a test run. A target is a file with an edit.
     A value with a name ending in `_part` is the index of the part with the call (see `folds.trace.parts`). A read is
-    repeated if the same agent has read these lines of the same content before.
+    repeated if the same agent has already read these lines of the same content.
 
     `failure` is the category of the newest failure. `failures` counts all failures by category: `model` (a request that
     failed after all retries), `policy` (a denial), `tool` (a failed or invalid call), `environment` (an error of files

@@ -154,7 +154,7 @@ class SpanTree:
     def add_usage(self, node: Node, usage: Usage, cost: float | None) -> None:
         """Set the tokens and cost of a model span, and update the sums of its ancestors.
 
-        If there is no usage, as after a stopped request, the tokens stay unknown.
+        Without usage, for example after a stopped request, the tokens stay unknown.
         """
         agent, above = node.agent, node
         self._has_costs = self._has_costs or cost is not None
@@ -189,7 +189,9 @@ class SpanTree:
 
     @staticmethod
     def iteration_end_state(node: Node) -> SpanState:
-        """Return the end state of an iteration, which is the state of its model call. Failed tools are ignored."""
+        """Return the end state of an iteration. This is the state of the iteration's model call. Failed tools are
+        ignored.
+        """
         for child in node.children:
             if child.kind == "model" and child.state in ("failed", "interrupted"):
                 return child.state

@@ -54,7 +54,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class TraceView:
-    """All spans of a trace in order of start: a tuple or, in a very long session, a `PackedList`.
+    """All spans of a trace in order of start. The spans of a very long session are a `PackedList` instead of a tuple.
 
     `roots` are indexes of `spans`. `failed` and `denied` count calls of models and tools. `turns` is the number of
     roots that are turns. `longest_ms` is the longest duration of a finished root. `has_costs` is True if the price of a

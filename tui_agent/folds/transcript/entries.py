@@ -171,7 +171,7 @@ class NoticeEntry(EntryBase):
 
     @property
     def is_summary(self) -> bool:
-        """True if the blocks are a long summary, which the chat shows collapsed."""
+        """True if the blocks are a long summary. The chat shows such a summary collapsed."""
         return self.kind == "compaction" or (self.kind == "context" and bool(self.blocks))
 
 
@@ -195,8 +195,8 @@ class QuestionEntry(EntryBase):
 class TurnEntry(EntryBase):
     """The row that the chat shows at the end of a turn.
 
-    If a file changed more than once, `edits` is set instead of `added` and `removed`. The sum of the changes is then
-    not the net change.
+    If a file changed more than once, `edits` is set instead of `added` and `removed`. In this case, the sum of the
+    changes is not the net change.
     """
 
     reason: TurnEnd

@@ -272,7 +272,7 @@ def _on_model_retried(draft: Draft, ev: Envelope, payload: ModelRetried) -> None
 
 
 def _settle_retry(draft: Draft, request: RequestId, *, answered: bool) -> None:
-    """Remove the last line of the notice about retries, which announces the next try.
+    """Remove the last line of the notice about retries. This line announces the next try.
 
     If a try was answered, add a line with the number of that try. If the tries failed for different reasons, show all
     reasons instead of the newest message.

@@ -35,7 +35,7 @@ class PackedList(Sequence[T]):
     @staticmethod
     @abstractmethod
     def dump(items: Sequence[T]) -> bytes:
-        """Return items as bytes, which `load` can read."""
+        """Return items as bytes that `load` can read."""
 
     @staticmethod
     @abstractmethod
@@ -89,7 +89,7 @@ class PackedList(Sequence[T]):
         self._unpacked.append(item)
 
     def replace(self, index: int, item: T) -> None:
-        """Replace the item at `index`, which must not be negative."""
+        """Replace the item at `index`. `index` must not be negative."""
         position = index - self.packed_count
         if position >= 0:
             self._unpacked[position] = item
