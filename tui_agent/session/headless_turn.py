@@ -85,8 +85,8 @@ async def run_turn(
     """Start a turn in a session, wait for the turn's end, close the session and return the result.
 
     Only events after `after` are read. `show` is called with every record of this run in order, including records
-    written while the session closes. `coda` is called after the turn and before the session is closed. If it returns
-    another turn, that turn is run too. The result is the result of the last turn.
+    written while the session closes. `coda` is called after the turn and before the session is closed. If `coda`
+    returns another turn, that turn is also run. The result is the result of the last turn.
 
     If the session's turn limit is reached, no turn is run, and the result has the reason `turn_limit`. Raises
     `UsageError` if the command is rejected for another reason, and `TuiAgentError` if the session ends before the turn.

@@ -127,9 +127,8 @@ class LocalSession:
             self._ended.set()
 
     def save_fold(self) -> None:
-        """Save the state computed from a long log in the session's folder.
-
-        The next start then need not read the whole log. Must not run while the log is being written.
+        """Save the session's state in the session's folder if the log is long. So the next start need not read the
+        whole log. Must not run while the log is being written.
         """
         position = self._log.place
         if position is None or position.seq < MIN_EVENTS:

@@ -171,9 +171,8 @@ class RecordedSettlingTool(RecordedTool):
         self._settled: list[tuple[BaseModel, tuple[Effect, ...]]] = []
 
     async def settle_arguments(self, args: Any, env: Environment) -> BaseModel:
-        """Return the arguments unchanged if the call is recorded.
-
-        The recorded effects are then used, so the files are not needed.
+        """Return the arguments of a recorded call unchanged. The files are not needed, because the recorded effects are
+        used.
         """
         known = self._results.effects_of(self.spec, args)
         if known is not None:
