@@ -108,9 +108,8 @@ def load_rules(base: StartupContext) -> tuple[Rule, ...]:
 def load_catalog(
     base: StartupContext, tables: Sequence[OfferedPolicyTable] = ()
 ) -> tuple[Catalog, list[PluginFailed]]:
-    """Load the program tables of tui-agent, the user, a trusted project and plugins. They describe what programs do.
-
-    Return them with an event for each plugin whose table was refused.
+    """Load the program tables of tui-agent, the user, a trusted project and plugins. The tables describe what programs
+    do. Return the tables with an event for each plugin whose table was refused.
     """
     paths, own = base.config.paths, base.config.project
     layers = _user_layer(paths.config_dir / PROGRAMS_FILE)
