@@ -13,7 +13,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Size limits of a checkpoint store, in bytes except `max_paths`."""
+    """Size limits of a checkpoint store. All are in bytes, except `max_paths`."""
 
     file_bytes: int = 5 * MEGABYTE
     """Maximum size of a new file, in bytes; larger new files are not saved.

@@ -62,7 +62,7 @@ class ContainerSettings:
 
 
 class DockerCommandLine:
-    """The command lines of docker and podman, which address containers by their names."""
+    """The command lines of docker and podman. They address containers by name."""
 
     ends_with_supervisor = True
     """True if the container ends, and is removed, when its supervisor ends."""
@@ -133,7 +133,7 @@ class DockerCommandLine:
 
 
 class ApptainerCommandLine(DockerCommandLine):
-    """The command lines of Apptainer and Singularity, which address instances by their names."""
+    """The command lines of Apptainer and Singularity. They address instances by name."""
 
     ends_with_supervisor = False
 

@@ -60,7 +60,7 @@ class Container:
         """The markers of the running commands."""
 
     async def start(self) -> None:
-        """Start the container. Raises `ConfigError`, which says what to do, if the container does not start."""
+        """Start the container. Raises `ConfigError` with advice if the container does not start."""
         self.command_line.require_usable(self._environ)
         await to_thread.run_sync(self._launch)
         try:

@@ -34,7 +34,7 @@ class ContainerEnvironment(EnvironmentWrapper):
 
     Also implements the optional protocols `ProgramFinder`, `WorkspaceScanner` and `OutputWidthSetter`.
 
-    `local` opens the files. `container` has the workspace mounted; it is started by `start`, unless it runs already.
+    `local` opens the files. `container` has the workspace mounted. `start` starts the container if it is not running.
     """
 
     def __init__(self, local: LocalEnvironment, container: Container, settings: ContainerSettings) -> None:

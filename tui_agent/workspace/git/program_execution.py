@@ -160,8 +160,8 @@ def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
     """Return True if read-only git commands could run programs or read outside files because of a repository.
 
     `folders` are the working folders of the git commands, as relative names or patterns. The repositories around them
-    and around `root` are checked. The result is also True if git has no work tree in one of `folders`, because git then
-    compares arbitrary files.
+    and around `root` are checked. The result is also True if git has no work tree in one of `folders`, because git
+    compares arbitrary files in such a folder.
     """
     home = os.path.realpath(root)
     try:
@@ -275,7 +275,7 @@ class _Check:
 def _is_work_tree(path: str, folder: str) -> bool:
     """Return True if `path` is a work tree of the repository `folder`, False if `path` is empty or missing.
 
-    Raises `SteeredError` if there is anything else at `path`.
+    Raises `SteeredError` in all other cases.
     """
     try:
         with os.scandir(path) as entries:

@@ -116,7 +116,9 @@ def _resolve_dot_git(work_tree: str, dot_git: str, mode: int) -> str:
 
 
 def looks_like_repository(folder: str) -> bool:
-    """Return False only if git certainly does not accept a folder as a repository. Git then tries the parent folder."""
+    """Return False only if git certainly does not accept a folder as a repository. In this case, git tries the parent
+    folder.
+    """
     if read_stamp(f"{folder}/HEAD") is None:
         return False
     parts = (read_stamp(f"{folder}/{name}") is not None for name in ("objects", "refs"))

@@ -67,7 +67,9 @@ class StampedReader(Generic[T]):
 
 
 def read_stamp(path: str) -> Stamp | None:
-    """Return values that change when the file, folder or link at `path` changes. Return None if nothing is there."""
+    """Return values that change when the file, folder or link at `path` changes. Return None if the path does not
+    exist.
+    """
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -104,7 +104,7 @@ class Containment:
         return self.for_folder("/")
 
     def for_folder(self, folder: str) -> "Containment":
-        """Return access to everything below `folder`, a real path, by real paths only."""
+        """Return access to everything below the real path `folder`, by real paths only."""
         return Containment(folder, exact=True, open_folder=self._open, names=self._names)
 
     def resolve(self, path: str) -> str:
@@ -167,7 +167,9 @@ class Containment:
         return self._names_below_root(path, self.resolve(path))
 
     def resolve_entry(self, path: str) -> tuple[str, ...]:
-        """Split a path into names below the root, like `resolve_parts`, but without following a link at its end."""
+        """Split a path into names below the root, like `resolve_parts`. A link at the end of the path is not
+        followed.
+        """
         _check_characters(path)
         path = self._unescape(path)
         folder, slash, name = path.rstrip("/").rpartition("/")

@@ -99,7 +99,9 @@ class LocalFiles:
             os.fsync(folder_fd)
 
     def stat(self, path: str) -> FileInfo | None:
-        """Return the properties of a path, without following a link at its end, or None if it does not exist."""
+        """Return the properties of a path, or None if the path does not exist. A link at the end of the path is not
+        followed.
+        """
         parts = self._contain.resolve_entry(path)
         try:
             with self._contain.open_folder(parts[:-1]) as folder_fd:

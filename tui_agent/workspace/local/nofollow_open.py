@@ -59,7 +59,9 @@ def _open_each(names: Sequence[str], last_flags: int) -> int:
 
 
 def _name_link_error(error: OSError, name: str, folder_fd: int) -> OSError:
-    """Return an ELOOP error if the name is a link, else `error`. Linux itself reports a link as "not a directory"."""
+    """Return an ELOOP error if the name is a link, otherwise `error`. Linux itself reports a link as "not a
+    directory".
+    """
     try:
         os.readlink(name, dir_fd=folder_fd)
     except OSError:

@@ -22,7 +22,7 @@ class NameLookup(Protocol):
         ...
 
     def list_names(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Yield the names in a folder, each with its inode."""
+        """Yield the name and the inode of each entry of a folder."""
         ...
 
 
@@ -37,7 +37,7 @@ class DiskNameLookup:
         return status.st_dev, status.st_ino
 
     def list_names(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Yield the names in a folder, each with its inode; nothing if the folder cannot be read."""
+        """Yield the name and the inode of each entry of a folder. Yield nothing if the folder cannot be read."""
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:

@@ -163,7 +163,7 @@ class SecretFiles:
         return WorkspaceLink(name, target, inside != target and self._secret(inside))
 
     def _secret_names(self) -> Iterator[tuple[str, bool]]:
-        """Yield the names of possible secret files, each with True if it is a link."""
+        """Yield (name, True if the file is a link) for each possible secret file."""
         pending, later, current = deque([""]), deque[str](), dict[str, _Folder]()
         self._current = current
         while (pending or later) and len(current) < MAX_FOLDERS:

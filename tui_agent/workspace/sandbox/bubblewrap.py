@@ -111,7 +111,7 @@ def open_descriptors(calls: bytes | None) -> Iterator[tuple[dict[int, int], int]
     """Yield two values: a map from bubblewrap's descriptor numbers to our descriptors, and our end of its status
     output.
 
-    `calls` is the seccomp filter for bubblewrap to read, if any.
+    `calls` is the seccomp filter for bubblewrap, or None.
     """
     status, status_in = os.pipe()
     descriptors = [status, status_in]

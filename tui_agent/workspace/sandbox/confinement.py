@@ -329,8 +329,8 @@ class Confinement:
 def _unchanged_copies(masked: Sequence[SecretFile], folder: Path) -> dict[str, str]:
     """Create unreadable copies of changed secret files, with the size and time of their committed versions.
 
-    Git then treats the secret files as unchanged. So git does not fail on these files, and does not commit changes in
-    secret files. Return a map from the path of a secret file to the path of its copy.
+    Git treats the secret files as unchanged. So git does not fail on these files, and does not commit changes in secret
+    files. Return a map from the path of a secret file to the path of its copy.
     """
     copies: dict[str, str] = {}
     for file in masked:
@@ -405,7 +405,7 @@ _SWAPPED = "two files with secrets were swapped while the command was prepared"
 
 
 def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the arguments for `landlock.main`, which verifies that the mounts are in place.
+    """Yield the arguments that let `landlock.main` verify the mounts.
 
     `cover_files` are mounted over `mounts.masked`; `opened` paths are verified elsewhere. Raises `OSError` if a path is
     missing, is a link, or is below a link.
@@ -434,7 +434,9 @@ def guard_arguments(mounts: Mounts, cover_files: Sequence[str], opened: Sequence
 
 
 def _stat_path(path: str) -> tuple[os.stat_result, os.stat_result]:
-    """Return the status of the folder that contains `path`, and of `path`. Raises `OSError` if any component is a link."""
+    """Return (status of the folder that contains `path`, status of `path`). Raises `OSError` if any component is a
+    link.
+    """
     folder, _, name = path.rpartition("/")
     try:
         folder_fd = open_to_enter([part for part in folder.split("/") if part])

@@ -115,7 +115,7 @@ def bare_repository_paths(root: str) -> BareRepositoryPaths:
 
 
 def _bare_kept(root: str) -> tuple[str, ...]:
-    """Return the paths to protect in a top folder that is a bare repository already."""
+    """Return the paths to protect in a top folder that is a bare repository."""
     paths = (f"{root.rstrip('/')}/{name}" for name in _BARE_PROGRAM_FILES)
     return tuple(path for path in paths if os.path.lexists(path))
 
