@@ -236,7 +236,9 @@ class AgentApp(SessionApp, inherit_bindings=False):
             self.controller.escape()
 
     def copy_or_stop(self) -> None:
-        """Handle Ctrl+C: copy the selection, else interrupt, else clear the message. A second press in a row quits."""
+        """Handle Ctrl+C: copy the selection. Without a selection, interrupt the turn. If no turn runs, clear the
+        message. A second press in a row quits.
+        """
         chat = None
         if self.controller is not None and len(self.screen_stack) == 1:
             chat = self.controller.chat.widget
@@ -333,7 +335,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         return super().report_error(name, error)
 
     def _fatal_error(self) -> None:
-        """Exit without Textual's traceback, which prints local variables; `draw` raises the error."""
+        """Exit without Textual's traceback, because it prints local variables. `draw` raises the error."""
         self._close_messages_no_wait()
 
     # -- leaving ---------------------------------------------------------------------------------------------------

@@ -99,7 +99,9 @@ def _keep_branch(context: AppContext, names: tuple[str, ...], side: Side) -> Non
 
 
 async def _choose_session(context: AppContext) -> None:
-    """Let the user choose a session to compare with the open session, which has neither a parent nor a fork."""
+    """Let the user choose a session to compare with the open session. Used if the open session has no parent and no
+    fork.
+    """
     status, output = await context.ask("sessions", "list", "--json", "-C", str(context.app.options.cwd))
     own = context.app.session_id
     rows = [row for row in json_rows(output) if text_of(row, "id") != own] if status == 0 else []

@@ -14,7 +14,7 @@ TEST, RESET, CHANGE = "\0test", "\0reset", "\0change"
 
 
 def edit_keys(context: AppContext, argument: str, current: str = "") -> None:
-    """List the actions with their keys or, if `argument` names an action, change the keys of that action."""
+    """List the actions with their keys. If `argument` names an action, change the keys of that action."""
     if argument:
         if argument in BY_NAME and not BY_NAME[argument].typed:
             _choose_change(context, argument)

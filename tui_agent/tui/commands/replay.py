@@ -79,7 +79,7 @@ def open_replay(context: AppContext, argument: str) -> None:
 def _revert(context: AppContext, seq: int, leave: Callable[[], object]) -> None:
     """Open a sheet over the replay, and ask how to revert the session to event `seq`.
 
-    While a turn runs, close the replay with `leave`; the app then says that it cannot revert.
+    While a turn runs, close the replay with `leave` instead, and let the app say that it cannot revert.
     """
     if context.is_running:
         leave()

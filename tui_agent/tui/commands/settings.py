@@ -18,7 +18,7 @@ KEEP, RESET = "\0keep", "\0reset"
 
 
 def edit_settings(context: AppContext, argument: str, current: str = "") -> None:
-    """List the settings or, if `argument` names a setting, edit that setting."""
+    """List the settings. If `argument` names a setting, edit that setting."""
     if context.config is None:
         context.app.say("The configuration cannot be read. Correct config.toml, then try again.", "warning")
         return

@@ -128,9 +128,9 @@ class ChatWidget(TranscriptWidget):
     def key_scopes(self) -> Sequence[Scope]:
         """Return the scopes whose keys work now.
 
-        No scope works while the transcript is not focused. A letter key then moves the focus to the prompt, and the
-        prompt also gets the keys that were read together with the letter. The scope `turn` works only if the cursor is
-        on the row of a turn that changed files.
+        No scope works while the transcript is not focused. In this case, a letter key moves the focus to the prompt.
+        The prompt also gets the keys that were read together with the letter. The scope `turn` works only if the cursor
+        is on the row of a turn that changed files.
         """
         if self.screen.focused is not self:
             return ()
@@ -403,7 +403,9 @@ class Chat:
             self.widget.scroll_to_end()
 
     def find(self, text: str) -> None:
-        """Find a text in the transcript; if `text` is empty, go to the next match or, without a search, ask for a text."""
+        """Find a text in the transcript. If `text` is empty, go to the next match of the open search, or ask for a
+        text.
+        """
         if self.widget is None:
             return
         if text:

@@ -56,7 +56,7 @@ class FaultReporter:
         self.first = ""
 
     def run_guarded(self, part: str, work: Callable[[], object]) -> None:
-        """Run `work`, which updates the part of the screen named `part`; report an error instead of raising it."""
+        """Run `work` to update the part of the screen named `part`. Report an error instead of raising it."""
         try:
             work()
         except Exception as error:  # noqa: BLE001 - a supervisor: an error must not stop the other parts

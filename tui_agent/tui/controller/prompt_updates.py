@@ -52,7 +52,7 @@ class PromptUpdater:
         self._app.prompt.choices = {**self._app.prompt.choices, **options}
 
     def _offer_arguments(self) -> None:
-        """Offer what the session completes, such as resources after `@`, and the names of plugin panes."""
+        """Offer the session's completions, such as resources after `@`, and the names of plugin panes."""
         if self._host.session is not None:
             self._app.prompt.arguments.ask_session = self._host.session.complete
         mentions = {AT_SIGN} if self._has_resources() else set[str]()

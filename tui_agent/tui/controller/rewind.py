@@ -155,7 +155,7 @@ class RewindActions:
     def update(self) -> None:
         """Show a restore plan that the engine sent, and ask about files that the engine did not restore.
 
-        If the engine refused the undo, take its message out of the prompt again.
+        If the engine refused the undo, remove the undone message from the prompt.
         """
         views = self._host.views
         if 0 <= self._given_back_at < views.refused_move_seq:

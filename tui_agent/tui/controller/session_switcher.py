@@ -96,7 +96,7 @@ class SessionSwitcher:
         return not work or await self._host.app.push_screen_wait(LeaveQuestion(looks, work))
 
     def go_to(self, work: Coroutine[object, object, object], name: str) -> None:
-        """Run `work`, which opens another session, in the background; messages wait until that session is open."""
+        """Run `work` in the background to open another session. Messages wait until that session is open."""
         self.under_way = True
         _say_opening(
             self._host, {"reopen": THIS_SESSION, "new": "a new session"}.get(name, "another session")

@@ -86,7 +86,7 @@ async def watch_themes(host: SessionHost) -> None:
 
 
 class StartPage:
-    """Controls the start page, which is shown at once and completed later.
+    """Controls the start page. The page is shown at once and completed later.
 
     Late results (local servers, facts about the folder) never move the focus or change the meaning of a digit key.
     """

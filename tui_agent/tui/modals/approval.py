@@ -110,7 +110,7 @@ class Approval(ApprovalRows):
             self._decide(self.chosen)
 
     def close_field(self) -> None:
-        """Close the text field; after a rule was edited, select the answer that was selected before."""
+        """Close the text field. After a rule was edited, select the previously selected answer."""
         if self.chosen == "a":
             self.chosen = self.chosen_before_edit
         self.rule, self.everywhere = None, False

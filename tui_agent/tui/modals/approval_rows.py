@@ -193,7 +193,7 @@ class ApprovalRows(ApprovalState):
         return [*self.plan.effects, *self._rows_below(width)]
 
     def _risk_scrolls(self, width: int) -> bool:
-        """Return True if the risk needs too many rows to be shown above the answers; it then scrolls with the body."""
+        """Return True if the risk has too many rows to be shown above the answers, and so scrolls with the body."""
         is_long = len(self.content.risk(width)) > self._max_risk_rows
         return self.is_expanded and not self.shows_policy and is_long
 
@@ -202,7 +202,9 @@ class ApprovalRows(ApprovalState):
         return _MAX_RISK_ROWS if self.app.size.height >= _LOW else _MAX_RISK_ROWS - 1
 
     def _rows_below(self, width: int) -> list[Strip]:
-        """Draw the rows below the effects: the risk, the answers, the keys; if the policies are shown, only the keys."""
+        """Draw the rows below the effects: the risk, the answers and the keys. If the policies are shown, draw only the
+        keys.
+        """
         if self.shows_policy:
             return self.keys_rows(width)
         if self.tiny:

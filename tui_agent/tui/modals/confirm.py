@@ -111,7 +111,7 @@ class LeaveQuestion(Confirm):
 
 
 def describe_running_work(context: AppContext) -> str:
-    """Return a sentence that says what would end if the user left the session now; empty if nothing runs."""
+    """Return a sentence about the work that would end if the user left the session. Empty if no work is running."""
     state, works = context.state, list[str]()
     if context.is_running:
         works.append("your command" if state.shell is not None else "a turn")

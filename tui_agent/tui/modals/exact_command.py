@@ -94,7 +94,7 @@ def _blanks_sign(blanks: re.Match[str]) -> str:
 
 
 def mark_trailing_blanks(diff: str) -> str:
-    """Return a unified diff with signs such as `<blank>` in place of blanks at the ends of lines."""
+    """Replace blanks at the ends of lines by signs such as `<blank>` in a unified diff."""
     return _EDIT_END.sub(_blanks_sign, diff)
 
 

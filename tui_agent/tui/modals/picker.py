@@ -371,7 +371,7 @@ class Picker(ChoiceSheet[str | None]):
         self._show_preview()
 
     def move_page(self, direction: int) -> None:
-        """Select the row one page away or, if there is none, the last row in that direction."""
+        """Select the row one page away. If there is no such row, select the last row in that direction."""
         self.chosen = max(0, min(self.count - 1, self.chosen + PAGE_ROWS * direction))
         self.redraw()
         self._show_preview()

@@ -216,7 +216,7 @@ class TrustSheet(ChoiceSheet[Answer | None]):
     # -- keys ------------------------------------------------------------------------------------------------------
 
     def use(self) -> None:
-        """Give the selected answer or, if a file is selected, show the file."""
+        """Give the selected answer. If a file is selected, show the file."""
         if self.chosen < len(self.entries):
             self.look_inside()
         elif self.choices and self.choices[self.chosen - len(self.entries)].offered:

@@ -99,7 +99,9 @@ class PluginSections:
         return rows[:room]
 
     def _folded_note(self, name: str) -> tuple[str, Role]:
-        """Return a short text for a folded pane: the newest test results or, if unknown, the command that opens the pane."""
+        """Return a short text for a folded pane: the newest test results. Without test results, return the command that
+        opens the pane.
+        """
         metrics = self.metrics() if name == TESTS_PANE else None
         if metrics is not None and metrics.tests_failed:
             return f"{metrics.tests_failed} failed", "error"

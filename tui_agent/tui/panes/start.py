@@ -308,7 +308,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         self.focus()
 
     def choose(self, number: str) -> None:
-        """Run the action of the clicked row, which has the digit `number`."""
+        """Run the action of the clicked row with the digit `number`."""
         if number.isascii() and number.isdigit():
             self.pick(int(number) - 1)
 

@@ -49,7 +49,7 @@ def state_symbol(span: "Span", symbols: Symbols) -> tuple[str, Role]:
 
 
 def is_group(span: "Span") -> bool:
-    """Return True for turns and iterations, which have a fold mark instead of a state symbol."""
+    """Return True for turns and iterations. They have a fold mark instead of a state symbol."""
     return span.kind in ("turn", "iteration")
 
 

@@ -29,7 +29,7 @@ MENTION = re.compile(r"(?:^|(?<=[\s(\[\"']))@(\"[^\"\n]*|[^\s@]*)$")
 
 
 class Token(NamedTuple):
-    """The word at the cursor, which can be completed.
+    """A word at the cursor that can be completed.
 
     `query` is the text from `start` to the cursor; `command` is set if the word is an argument.
     """

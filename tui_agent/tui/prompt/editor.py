@@ -176,7 +176,7 @@ class MessageArea(TextArea, inherit_css=False):
         self._erase(self.get_cursor_word_left_location())
 
     def _erase(self, to: tuple[int, int]) -> None:
-        """Erase the selection or, if nothing is selected, the text up to `to`; `action_put_back` restores the text."""
+        """Erase the selection. Without a selection, erase the text up to `to`. `action_put_back` restores the text."""
         start, end = sorted(self.selection if not self.selection.is_empty else (self.cursor_location, to))
         if start != end:
             self._erased = self.get_text_range(start, end)
@@ -354,7 +354,7 @@ class Editor(KeyActions, MessageArea, inherit_css=False):
         return not self.text.strip()
 
     def go_to_end(self) -> None:
-        """Go to the end of the line or, if the editor is empty, to the newest row of the transcript."""
+        """Go to the end of the line. If the editor is empty, go to the newest row of the transcript."""
         if self.text:
             self.action_cursor_line_end()
         else:

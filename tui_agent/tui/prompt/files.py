@@ -34,7 +34,7 @@ _SKIPPED = REPOSITORY_FOLDERS | GENERATED_FOLDERS | {"target"}
 
 
 def list_files(root: Path) -> list[str]:
-    """Return the paths below `root`, listed by git or, without git, by walking the folder.
+    """Return the paths below `root`. Git lists them. Without git, the folder is walked.
 
     Blocks, so call it in a thread.
     """
@@ -200,8 +200,8 @@ class Symbols:
         return [symbol for symbol in self._symbols if query.lower() in symbol.name.lower()]
 
     def needs_search(self, query: str) -> bool:
-        """Cancel any scheduled search. Return True if `query` needs a new search, which the caller starts once the user
-        pauses.
+        """Cancel any scheduled search. Return True if `query` needs a new search. The caller starts the search once the
+        user pauses.
         """
         if self.timer is not None:
             self.timer.stop()

@@ -147,7 +147,7 @@ class Prompt(Vertical):
     ) -> None:
         """Set the texts of the row below the editor.
 
-        `waits_for` names the work, other than a turn, that must end before a message is sent, e.g. a summary. `words`
+        `waits_for` names work that must end before a message is sent, e.g. a summary. It does not name a turn. `words`
         replaces the usual description of the policy.
         """
         if policy != self._policy:
@@ -163,7 +163,7 @@ class Prompt(Vertical):
         self._update_note()
 
     def set_queue(self, texts: Sequence[str], *, after: str, can_send: bool) -> None:
-        """Show the queued messages, which are sent after the work that `after` names.
+        """Show the queued messages. They are sent after the work that `after` names.
 
         With `can_send` True, the user can send the first message earlier.
         """

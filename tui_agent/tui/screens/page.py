@@ -244,7 +244,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         return self.listing.chosen
 
     def is_changed(self, *state: object) -> bool:
-        """Return True if the values differ from the values of the previous call; the page must then be redrawn."""
+        """Return True if the values differ from the values of the previous call, so that the page must be redrawn."""
         old, self._state = self._state, state
         return state != old
 
@@ -356,7 +356,7 @@ class Page(PageFrame[ItemT]):
             self.listing.move(direction)
 
     def move_page(self, direction: int) -> None:
-        """Move by a page in the list or, if only the details are shown, in the details."""
+        """Move by a page in the list. If only the details are shown, move in the details."""
         if self.detail_alone:
             self.move(direction * self.detail.size.height)
         else:

@@ -82,7 +82,7 @@ class SearchPage(Page[ItemT]):
     def move_to_end(self, direction: int) -> bool:
         """Select the first or the last row.
 
-        While the user types, return False, because the key then moves the cursor.
+        While the user types, return False, because the key moves the cursor.
         """
         return not self.top.typing and super().move_to_end(direction)
 

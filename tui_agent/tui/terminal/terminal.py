@@ -69,7 +69,8 @@ class Terminal:
             self._titled = ""
 
     def notify(self, title: str, text: str) -> None:
-        """Show a notification, as chosen by the setting `notifications`, to a user who is looking elsewhere.
+        """Show a notification to a user who is looking elsewhere. The setting `notifications` selects the kind of
+        notification.
 
         A terminal that cannot show messages only rings the bell. A desktop notification is not used over ssh.
         """
@@ -162,8 +163,8 @@ def farewell(
 ) -> str:
     """Return the text to print after quitting: the last answer, and how to resume the session.
 
-    `session_id` is empty if there is no session to resume; `data_dir` is the data folder if it was set on the command
-    line; `jobs` is the number of background jobs that were ended.
+    `session_id` is empty if there is no session to resume. `data_dir` is the data folder if it was set on the command
+    line. `jobs` is the number of background jobs that were ended.
     """
     lines: list[str] = []
     if answer.strip():
@@ -182,10 +183,8 @@ def farewell(
 
 
 def last_words(words: str) -> bool:
-    """Print the text on the normal screen, which is shown after the app quits; return False if the terminal is gone.
-
-    If the terminal is gone, standard output and error are redirected to /dev/null, so that Python can exit without an
-    error.
+    """Print the text on the normal screen after the app has quit. Return False if the terminal is gone. In this case,
+    standard output and error are redirected to /dev/null, so that Python can exit without an error.
     """
     try:
         sys.stdout.write(f"{words}\n" if words else "")

@@ -18,7 +18,7 @@ _WHITE: Final = Color.parse("white")
 
 
 class ThumbOnly(ScrollBarRender):
-    """A scrollbar that draws its thumb if there is something to scroll, and nothing otherwise."""
+    """A scrollbar that draws only its thumb. If there is nothing to scroll, it draws nothing."""
 
     GLYPH: ClassVar[str] = "▐"
 

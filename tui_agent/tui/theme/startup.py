@@ -133,7 +133,9 @@ def colour_mode(environ: Mapping[str, str]) -> ColourMode:
 
 
 def has_256_colours(environ: Mapping[str, str]) -> bool:
-    """Return True if the terminal has only 256 colours. Each theme colour is then replaced by the nearest of the 256."""
+    """Return True if the terminal has only 256 colours. In this case, each theme colour is replaced by the nearest of
+    the 256.
+    """
     wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
     is_named = environ.get("TERM", "").rpartition("-")[2] in ("256color", "kitty")
     return wanted == "256" or (wanted == "auto" and not _is_true_color(environ) and is_named)

@@ -64,11 +64,11 @@ class Body:
         return ROW_LIMIT if self.limit is None else self.limit
 
     def row(self, *runs: Run) -> Row:
-        """Return a row of the body, which begins with the gutter and the rail (a vertical line)."""
+        """Return a row of the body. The row begins with the gutter and the rail (a vertical line)."""
         return self.look.row(*self.prefix(), *runs)
 
     def prefix(self) -> list[Run]:
-        """Return the gutter and the rail, which are at the beginning of each row of the body."""
+        """Return the gutter and the rail. Each row of the body begins with them."""
         return self.look.rail(self.rail)
 
     def count_hidden(self, rows: list[Row], hidden: int, unit: str = "line") -> list[Row]:

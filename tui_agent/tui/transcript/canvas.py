@@ -155,7 +155,7 @@ class TranscriptCanvas(ScrollView, can_focus=True):
             self._apply_view()
 
     def show_more(self, view: TranscriptView) -> None:
-        """Show the same transcript with more entries at its beginning, without moving the visible rows."""
+        """Show the same transcript with older entries added at its beginning, without moving the visible rows."""
         self.selection = None
         self._entries, self._changed = view.entries, set(range(len(view.entries)))
         self._apply_view()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def parser() -> "MarkdownIt":
     """Return the Markdown parser: CommonMark with tables and strikethrough, without HTML and reference definitions.
 
-    A reference definition at the end of a text would change links far above it, which a stream has already drawn.
+    A reference definition at the end of a text would change links far above it. A stream has already drawn these links.
     """
     from markdown_it import MarkdownIt  # noqa: PLC0415 - slow, after first paint
 

@@ -38,7 +38,7 @@ class Place:
     role: Role = "t1"
 
     def with_prefix(self, first: Sequence[Run], rest: Sequence[Run]) -> "Place":
-        """Return the position for a block inside this one, with more runs in front, e.g. a list marker."""
+        """Return the position for a block inside this one, with additional runs in front, e.g. a list marker."""
         return replace(self, first=(*self.first, *first), rest=(*self.rest, *rest))
 
     def after_first_row(self) -> "Place":

@@ -31,7 +31,7 @@ _PIPE = re.compile(r"(?<!\\)\|")
 
 @dataclass(slots=True)
 class OpenPiece:
-    """The last piece of a Markdown text, which can still grow. `blank_before`: an empty line comes before the piece."""
+    """The last piece of a Markdown text. It can still grow. `blank_before`: an empty line comes before the piece."""
 
     kind: Kind
     blank_before: bool
@@ -59,7 +59,7 @@ class OpenPiece:
 
 
 def open_piece(line: str, blank_before: bool) -> OpenPiece:
-    """Return the piece that begins with this line, which is not empty."""
+    """Return the piece that begins with this line. The line must not be empty."""
     if fence := _FENCE.match(line):
         indent = len(line) - len(line.lstrip(" "))
         language = next(iter(fence[2].split()), "")
@@ -127,7 +127,7 @@ def starts_table(piece: OpenPiece, line: str) -> bool:
 
 
 def split_cells(line: str) -> list[tuple[str, int]]:
-    """Return the cells of a table line, stripped, each with its offset in the line."""
+    """Return (stripped text, offset in the line) for each cell of a table line."""
     cells: list[tuple[str, int]] = []
     start = len(line) - len(line.lstrip())
     end = len(line.rstrip())

@@ -63,7 +63,7 @@ class Row:
 def strip_of(runs: Iterable[Run], ground: Style, cells: int) -> Strip:
     """Convert runs to a strip (Textual's screen row) of exactly `cells` cells.
 
-    Neighbouring runs that look alike are merged into one segment, which sends fewer bytes to the terminal.
+    Neighbouring runs that look alike are merged into one segment, so that fewer bytes are sent to the terminal.
     """
     texts = [(cell_text(text), style) for text, style, _, _ in runs]
     used = sum([width(text) for text, _ in texts])

@@ -20,7 +20,7 @@ class Point(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The selected range of the transcript, from `start` up to, but not including, `end`; `start` comes first."""
+    """The selected range of the transcript. `start` comes before `end`. The character at `end` is not selected."""
 
     start: Point
     end: Point
@@ -91,7 +91,9 @@ def _selected_parts(row: Row, bound: tuple[int, int]) -> Iterator[tuple[Run, int
 
 
 def _span(rows: Sequence[Row], bounds: Sequence[tuple[int, int] | None]) -> tuple[int, int]:
-    """Return the lowest and highest source offset of the selected characters; -1 for both if none has an offset."""
+    """Return the lowest and highest source offset of the selected characters. Both are -1 if no selected character has
+    an offset.
+    """
     parts = [
         (run.src + first, run.src + last)
         for row, bound in zip(rows, bounds, strict=True)

@@ -131,7 +131,7 @@ def tool_rows(
 
 
 def _head_rows(entry: ToolEntry, look: Look, note: str, now: float, *, full: bool) -> list[Row]:
-    """Draw the head row of a call, and more rows if the target does not fit in its column."""
+    """Draw the head row of a call. If the target does not fit in its column, draw additional rows."""
     right = _right(entry, look, now)
     right_cells = width_of(right)
     verb_role: Role = "t3" if entry.state == "queued" else "accent" if entry.state == "running" else "t2"

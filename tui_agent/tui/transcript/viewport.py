@@ -26,7 +26,7 @@ class RowPosition(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of the screen, which shows a row of an entry or the empty row before an entry.
+    """One line of the screen. It shows a row of an entry, or the empty row before an entry.
 
     `slot` is the index of the entry. `number` is the number of the row in the entry; -1 for the empty row. `row` is
     None for the empty row.
@@ -105,7 +105,7 @@ class Viewport:
                 self.layout.set_look(look)
 
     def replace_layout(self, layout: Layout) -> None:
-        """Replace the layout by a layout with more entries at its beginning, without moving the visible rows."""
+        """Replace the layout by a layout with older entries added at its beginning, without moving the visible rows."""
         position, added = self.position, len(layout) - len(self.layout)
         self._seen = (self._seen[0] + added, self._seen[1])
         for slot in self.layout.slots:  # Entries that the user opened or folded keep their state.
@@ -166,7 +166,7 @@ class Viewport:
 
     @property
     def position(self) -> RowPosition | None:
-        """The reading position, which is the row at the top; None while the view follows the end."""
+        """The reading position: the row at the top. None while the view follows the end."""
         if self.anchored or not len(self.layout):
             return None
         index, row = self.layout.place(self.y)

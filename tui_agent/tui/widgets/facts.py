@@ -80,7 +80,7 @@ class Facts:
             self.pair(name, value, role, names=names)
 
     def pair(self, name: str, value: str, role: Role = "t1", *, names: int = 12) -> None:
-        """Add a row for `name value`, and more rows below it if the value is too long.
+        """Add a row for `name value`. If the value is too long, add rows below it.
 
         The name is padded to `names` cells.
         """

@@ -46,7 +46,7 @@ class Footer(LinePane):
 
     @property
     def hints(self) -> list[KeyHint]:
-        """The keys that work now, without the help key, which has its own place."""
+        """The keys that work now. The help key is left out, because it has its own place."""
         return [hint for hint in self.keys if hint.action != "help"]
 
     def _visible_hints(self, room: int) -> list[KeyHint]:

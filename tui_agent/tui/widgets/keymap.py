@@ -96,9 +96,9 @@ class KeyActions:
     """Mixin for widgets that handle keys.
 
     `key_methods` maps each action to a method; tables of base classes are included. For an action with two choices, the
-    method is called with -1 or 1. For an action with more choices, it is called with the index of the choice (from 0).
-    An argument given in `key_methods` comes before that number. If the method returns False, the action is not
-    available now, and the next action with the same key is tried.
+    method is called with -1 or 1. For an action with more than two choices, it is called with the index of the choice
+    (from 0). An argument given in `key_methods` comes before that number. If the method returns False, the action is
+    not available now, and the next action with the same key is tried.
     """
 
     key_methods: ClassVar[Mapping[str, KeyMethod]] = {}

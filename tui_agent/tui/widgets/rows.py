@@ -31,9 +31,8 @@ def _meta(intent: str) -> Style:
 
 
 def with_intent(style: Style, intent: str) -> Style:
-    """Return the style with an intent (name of an action, and its argument), which a click on the text runs.
-
-    `intent_of` reads the intent from the style.
+    """Add an intent (name of an action, and its argument) to the style. A click on the text runs the intent.
+    `intent_of` reads it from the style.
     """
     return style + _meta(intent)
 

@@ -240,7 +240,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
 
 
 class Sheet(SheetFrame[ResultT]):
-    """A sheet, which covers the middle of the screen and receives all keys.
+    """A sheet covers the middle of the screen and receives all keys.
 
     Subclasses return the rows of `head`, `body` and `foot` for a width; `scope` names the scope of their keys.
     """

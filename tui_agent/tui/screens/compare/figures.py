@@ -30,8 +30,8 @@ class Cell(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A row of the comparison with a value of each session. `most` is the larger final amount, which scales the bars.
-    It is 0 for a row without bars.
+    """A row of the comparison with a value of each session. `most` is the larger final amount and scales the bars. It
+    is 0 for a row without bars.
     """
 
     label: str
@@ -108,8 +108,8 @@ def describe_model(side: Side) -> str:
 def describe_fork_point(point: LastSharedEvent | None) -> tuple[str, str]:
     """Describe the common beginning of two sessions.
 
-    Return a description, and the newest common message or action in quotation marks; the quotation is empty if there is
-    none.
+    Return a description, and the newest common message or action in quotation marks. The quotation is empty if there is
+    no such message or action.
     """
     if point is None:
         return "no common start: the whole sessions are compared", ""

@@ -38,7 +38,7 @@ TINY = 30
 class Columns(NamedTuple):
     """The columns of the comparison, in cells.
 
-    `labels`, `left` and `right` are the first columns of the labels and of the sessions' figures. If there is room for
+    `labels`, `left` and `right` are the first columns of the labels and of the sessions' values. If there is room for
     only one session, `left` is its column. If two texts are next to each other, `beside` is the first column of the
     right text; otherwise it is 0.
     """

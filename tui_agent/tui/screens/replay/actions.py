@@ -119,7 +119,7 @@ class ReplayActions(MomentScreen):
             self.host.revert(self.seq, lambda: self.app.call_later(self.dismiss, None))
 
     def copy(self) -> None:
-        """Copy the selected text or, without a selection, the shown event as JSON."""
+        """Copy the selected text. Without a selection, copy the shown event as JSON."""
         if not self.ready:
             return
         record = self.moments.records[self.playhead.place]

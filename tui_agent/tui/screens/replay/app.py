@@ -15,7 +15,7 @@ from tui_agent.tui.screens.single_screen import SingleScreenApp
 class ReplayApp(SingleScreenApp, inherit_bindings=False):
     """App that replays a session.
 
-    It starts at the event `to_seq` or, if `to_seq` is None, at the last event. Space plays at `speed`.
+    It starts at the event `to_seq`. None means the last event. Space plays at `speed`.
     """
 
     CSS_PATH = "../../styles/app.tcss"

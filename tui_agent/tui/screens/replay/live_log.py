@@ -22,7 +22,7 @@ FOLLOW_S = 0.5
 class FollowingScreen(ReplayScreen):
     """The replay screen of a log that is growing.
 
-    It starts at the event `to_seq` or, if `to_seq` is None, at the last event.
+    It starts at the event `to_seq`. None means the last event.
     """
 
     is_watched = False

@@ -87,7 +87,7 @@ class ReplayFaults:
         self._reported = set[tuple[str, str]]()
 
     def guard(self, name: str, draw: Callable[[], object]) -> None:
-        """Call `draw`, which draws the part `name` of the screen; report an error instead of raising it."""
+        """Call `draw` to draw the part `name` of the screen. Report an error instead of raising it."""
         try:
             draw()
         except Exception as error:  # noqa: BLE001 - a supervisor: an error must not stop the other parts
@@ -111,8 +111,8 @@ class ReplayFaults:
 class ReplayChat(WorkerErrorReporter, TranscriptWidget):
     """The transcript at any moment of a replay.
 
-    `read` returns the full content of a text that is stored outside the log. An entry that is the same in the new
-    moment is not drawn again.
+    `read` returns the full content of a text that is stored outside the log. After a move, unchanged entries are not
+    drawn again.
     """
 
     can_focus = False
@@ -156,7 +156,7 @@ class ReplayChat(WorkerErrorReporter, TranscriptWidget):
 class MomentScreen(PlayheadScreen):
     """The panes of a replay at the event under the playhead, without keys and actions.
 
-    The screen starts at the event `to_seq` or, if `to_seq` is None, at the last event.
+    The screen starts at the event `to_seq`. None means the last event.
     """
 
     DEFAULT_CSS = """

@@ -129,7 +129,8 @@ class ReplayScreen(ReplayActions):
 
 
 def search_text(records: Sequence[Record], text: str, place: int, *, forward: bool) -> int | None:
-    """Return the index of the next or previous record that contains the text, ignoring case; None if there is none.
+    """Return the index of the next or previous record that contains the text. Case is ignored. Return None if no record
+    contains the text.
 
     The search begins after or before the index `place`, and continues at the other end of the records.
     """

@@ -88,7 +88,7 @@ class Preview:
 
 
 class SessionDetail:
-    """Draws the details of one session. `words` are the words of the search, which are highlighted."""
+    """Draws the details of one session. `words` are the words of the search. They are highlighted."""
 
     def __init__(self, facts: Facts, words: Sequence[str], now: float) -> None:
         self._facts = facts

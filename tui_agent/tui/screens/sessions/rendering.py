@@ -134,7 +134,7 @@ class SessionTable:
 
 
 class SessionsHeader(Header):
-    """The header with the totals of all sessions instead of the figures of the open session."""
+    """The header with the totals of all sessions. It does not show the open session."""
 
     sums: Sequence[str] = ()
 

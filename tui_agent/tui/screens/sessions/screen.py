@@ -84,7 +84,7 @@ class SessionsScreen(SessionsPage):
             self.top.show()
 
     def type_key(self, key: str, character: str | None) -> bool:
-        """Type into the field, which is for the text of a search or for the new name of a session."""
+        """Type into the field. The field is for a search or for the new name of a session."""
         is_typed = self.top.typing and self.top.field.type_key(key, character)
         if is_typed and self._renaming is None:
             self.show_typed()
@@ -128,7 +128,7 @@ class SessionsScreen(SessionsPage):
             self.leave()
 
     def sort_by(self, sort: Sort | None = None) -> None:
-        """Sort by the property `sort` or, if it is None, by the property after the current one."""
+        """Sort by the property `sort`. If `sort` is None, sort by the property after the current one."""
         self.table.sort = sort or SORTS[(SORTS.index(self.table.sort) + 1) % len(SORTS)]
         self.show_lines()
         self.say(f"Sorted by {self.table.sort}.")
@@ -191,7 +191,7 @@ class SessionsScreen(SessionsPage):
         self.run_worker(run(), name=task, group="action", exit_on_error=False)
 
     def _say_anywhere(self, text: str, level: Level) -> None:
-        """Show a notice on this screen or, if this screen was closed, on the main screen."""
+        """Show a notice on this screen. If this screen was closed, show the notice on the main screen."""
         (self if self.is_attached else self.context.app).say(text, level)
 
     def _fork(self, row: Row) -> None:

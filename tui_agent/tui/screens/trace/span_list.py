@@ -190,7 +190,7 @@ class SpanList(ChoiceList[int]):
 
     @property
     def columns(self) -> Columns:
-        """The widths of the columns, which are the same in every row."""
+        """The widths of the columns. They are the same in every row."""
         newest = self.view.spans[self.view.roots[-1]] if self.view.roots else None
         running = newest is not None and newest.end is None
         elapsed_ms = (self.now - newest.start) * 1000 if newest is not None and running else 0.0
