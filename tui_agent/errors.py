@@ -26,6 +26,8 @@
 Every message says what happened, to which file, session or other thing, and what to do.
 """
 
+_SENTENCE_ENDS = (".", "!", "?", ":", "…", '."', ".)", ".`")
+
 
 class TuiAgentError(Exception):
     """Base class of every exception that tui-agent itself raises.
@@ -39,7 +41,10 @@ class TuiAgentError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message} {self.hint}".rstrip()
+        if not (self.message and self.hint):
+            return self.message or self.hint
+        stop = "" if self.message.endswith(_SENTENCE_ENDS) else "."
+        return f"{self.message}{stop} {self.hint}"
 
 
 class UsageError(TuiAgentError):

@@ -137,6 +137,9 @@ async def test_the_checkpoints_of_a_recorded_session_are_checked_offline(
     )
     status, _, shown = in_thread("--test", "grep 1 b")
     assert status == 0 and "is the first that passes everything" in shown
+    head, *lines = shown.splitlines()
+    assert head.split() == ["part", "checkpoint", "tests", "verifier", "result"]
+    assert [line[head.index("result") :] for line in lines if line.endswith("passed")] == ["passed"] * 2
     assert in_thread("--test", "false")[0] == 1
     assert "The suite has no case" in in_thread("--suite", "bench-20")[2]
     assert "There is no suite 's'" in in_thread()[2]

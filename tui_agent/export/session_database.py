@@ -28,6 +28,7 @@ WAIT_S: Final = 10.0
 """Maximum seconds to wait for another program that uses the database."""
 _PAUSE_S: Final = 0.05
 _UNKNOWN_TABLE: Final = re.compile(r"Table with name (.{1,200}) does not exist")
+_FIRST_WORD: Final = re.compile(r"(?:\s|--.*\n|/\*.*?\*/)*([A-Za-z_]+)")
 _LOCKED: Final = "Could not set lock"
 _SAFE: Final = {
     "enable_external_access": False,
@@ -99,8 +100,9 @@ class SessionDatabase:
             problem = f"{len(statements)} statements were given." if statements else "The statement is empty."
             raise UsageError(problem, hint="Give one SELECT statement.")
         if statements[0].type not in allowed:
+            word = _FIRST_WORD.match(statements[0].query)
             raise UsageError(
-                f"{statements[0].type.name} is not allowed: a query only reads the sessions.",
+                f"{word[1].upper() if word else statements[0].type.name} is not allowed: a query only reads the sessions.",
                 hint="Give a SELECT statement.",
             )
 

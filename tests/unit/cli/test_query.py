@@ -59,11 +59,16 @@ def test_without_a_statement_the_tables_and_columns_are_listed(query: Query) -> 
 
 
 def test_a_wrong_statement_is_one_line_and_status_2(query: Query) -> None:
-    status, out, err = query("COPY events TO 'out.csv'")
-    assert (status, out) == (2, "")
-    assert err == (
-        "tui-agent: COPY is not allowed: a query only reads the sessions. Give a SELECT statement.\n"
-    )
+    for statement, word in (
+        ("COPY events TO 'out.csv'", "COPY"),
+        ("INSTALL httpfs", "INSTALL"),
+        ("-- more\n/* and */ load httpfs", "LOAD"),
+    ):
+        status, out, err = query(statement)
+        assert (status, out) == (2, "")
+        assert err == (
+            f"tui-agent: {word} is not allowed: a query only reads the sessions. Give a SELECT statement.\n"
+        )
 
 
 def test_a_missing_extra_names_the_line_that_installs_it(

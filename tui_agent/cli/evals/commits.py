@@ -58,7 +58,7 @@ def check_commits(arguments: argparse.Namespace) -> int:
         for commit in checked:
             say_json(_describe(commit))
     else:
-        table([_row(commit) for commit in checked], ("part", "checkpoint", "tests", "verifier", ""))
+        table([_row(commit) for commit in checked], ("part", "checkpoint", "tests", "verifier", "result"))
         say("")
         say(
             f"Part {winner.part} is the first that passes everything. Its files: "

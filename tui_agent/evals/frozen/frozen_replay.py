@@ -105,14 +105,15 @@ class FrozenReplay:
         """Describe the first recorded call that ended differently; return an empty text if there is none."""
         for recorded in self.events.calls:
             replayed = self._ends.calls.get(recorded.call_id)
-            difference = _describe_difference(recorded, replayed)
+            difference = describe_difference(recorded, replayed)
             if difference:
                 agent = "" if recorded.agent == "main" else f" by the subtask {recorded.agent}"
                 return f"event {recorded.seq} (turn {recorded.turn}, {recorded.tool}{agent}): {difference}"
         return ""
 
 
-def _describe_difference(recorded: RecordedCall, replayed: RecordedCall | None) -> str:
+def describe_difference(recorded: RecordedCall, replayed: RecordedCall | None) -> str:
+    """Return how a call ended differently in a replay (None: it was not made); empty if it ended the same."""
     if replayed is None:
         return "the call was not made"
     values: list[tuple[str, object, object]] = [
@@ -129,8 +130,11 @@ def _describe_difference(recorded: RecordedCall, replayed: RecordedCall | None) 
             detail = f": {_first_line(replayed.content)}" if name == "status" and replayed.content else ""
             return f"{name} is {_shorten(new)}, but the recording has {_shorten(old)}{detail}"
     if recorded.content is not None and recorded.content != replayed.content:
-        old_line, new_line = _first_different_lines(recorded.content, replayed.content or "")
-        return f"its result has {new_line!r}, but the recording has {old_line!r}"
+        old, new = _first_different_lines(recorded.content, replayed.content or "")
+        note = ""
+        if old.split() == new.split() and " " in old + new:  # shown as one line, they can look the same
+            old, new, note = old.replace(" ", "·"), new.replace(" ", "·"), " (each · is a space)"
+        return f"its result has {new!r}, but the recording has {old!r}{note}"
     return ""
 
 
@@ -144,10 +148,14 @@ def _first_line(text: str) -> str:
 
 
 def _first_different_lines(old: str, new: str) -> tuple[str, str]:
-    old_lines, new_lines = old.splitlines(), new.splitlines()
+    """Return the first lines that differ, each cut to `MAX_VALUE_CHARS` characters around the difference."""
+    keep_ends = old.splitlines() == new.splitlines()
+    old_lines, new_lines = old.splitlines(keep_ends), new.splitlines(keep_ends)
     count = max(len(old_lines), len(new_lines))
     pairs = zip(
         old_lines + [""] * (count - len(old_lines)), new_lines + [""] * (count - len(new_lines)), strict=True
     )
     left, right = next(((a, b) for a, b in pairs if a != b), ("", ""))
-    return left[:MAX_VALUE_CHARS], right[:MAX_VALUE_CHARS]
+    differences = (index for index, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
+    start = max(0, next(differences, min(len(left), len(right))) - MAX_VALUE_CHARS // 2)
+    return left[start : start + MAX_VALUE_CHARS], right[start : start + MAX_VALUE_CHARS]
