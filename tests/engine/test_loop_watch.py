@@ -83,6 +83,20 @@ async def test_a_task_that_a_plugin_started_is_stopped_and_named(
     assert [report.title for report in reports] == ["task work of the plugin spawner"]
 
 
+async def test_a_task_that_catches_cancellations_ends_with_the_session(tmp_path: Path) -> None:
+    body = "while True:\n        try: await asyncio.sleep(5)\n        except asyncio.CancelledError: pass"
+    source = tmp_path / "lingerer.py"
+    source.write_text(f"import asyncio\nasync def work():\n    {body}\n", encoding="utf-8")
+    lingerer, reports = import_from("lingerer", source), list[PluginFailed]()
+    with guard_plugin_tasks(reports.append):
+        task = asyncio.get_running_loop().create_task(lingerer.work())
+        await anyio.lowlevel.checkpoint()
+    with pytest.raises(PluginError, match="after it was stopped"), anyio.fail_after(20):
+        await task
+    unload_modules("lingerer")
+    assert [report.title for report in reports] == ["task work of the plugin lingerer"]
+
+
 async def test_the_engines_own_code_is_not_interrupted() -> None:
     with watch_event_loop(limit_s=0.1):
         started = time.monotonic()

@@ -1,6 +1,6 @@
 """Protection of the event loop from tasks that plugins start themselves.
 
-Invariant: a plugin's task can neither end nor block the event loop. If the task blocks, or raises `SystemExit` or
+Invariant: a plugin's task can neither end nor block the event loop, nor outlive the session. If the task blocks, or raises `SystemExit` or
 `KeyboardInterrupt`, this is reported with the plugin's name, and the session goes on.
 """
 
@@ -8,10 +8,11 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakSet
 
 from tui_agent.engine.plugin_guard import EventLoopBlocked, guard_task
-from tui_agent.engine.plugin_stop import StopIgnored, stop_in_time
-from tui_agent.errors import PluginError
+from tui_agent.engine.plugin_stop import MIN_STOPS, STOP_GRACE_S, StopIgnored, stop_in_time
+from tui_agent.errors import PluginError, StoreError
 from tui_agent.plugin_host.error_text import error_line
 from tui_agent.plugin_host.modules import NAMESPACE
 from tui_agent.protocol.events.plugin import PluginFailed
@@ -19,16 +20,22 @@ from tui_agent.protocol.events.plugin import PluginFailed
 
 @contextmanager
 def guard_plugin_tasks(report: Callable[[PluginFailed], object]) -> Iterator[None]:
-    """In the `with` block, guard each task of the running event loop that runs a plugin's coroutine."""
+    """In the `with` block, guard each task of the running event loop that runs a plugin's coroutine.
+
+    The tasks that still run at its end are cancelled until they end.
+    """
+    guarded: WeakSet[asyncio.Task[Any]] = WeakSet()
 
     def create(
         loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
     ) -> asyncio.Task[Any]:
         code = getattr(coroutine, "cr_frame", None)
         namespace, _, plugin = code.f_globals.get("__name__", "").partition(".") if code else ("", "", "")
-        if namespace == NAMESPACE:
-            coroutine = _guard(plugin.partition(".")[0], coroutine, report)
-        return asyncio.Task(coroutine, loop=loop, **options)
+        if namespace != NAMESPACE:
+            return asyncio.Task(coroutine, loop=loop, **options)
+        task = asyncio.Task(_guard(plugin.partition(".")[0], coroutine, report), loop=loop, **options)
+        guarded.add(task)
+        return task
 
     loop = asyncio.get_running_loop()
     before = loop.get_task_factory()
@@ -37,6 +44,14 @@ def guard_plugin_tasks(report: Callable[[PluginFailed], object]) -> Iterator[Non
         yield
     finally:
         loop.set_task_factory(before)
+        for task in guarded:
+            _cancel_until_done(task)
+
+
+def _cancel_until_done(task: asyncio.Task[Any]) -> None:
+    if not task.done():
+        task.cancel()
+        task.get_loop().call_later(STOP_GRACE_S / MIN_STOPS, _cancel_until_done, task)
 
 
 async def _guard(
@@ -50,5 +65,8 @@ async def _guard(
         message = f"It failed: {': '.join(filter(None, (*names, error_line(error))))}."
         task = getattr(coroutine, "__name__", "")
         failed = PluginFailed(plugin=plugin, message=message, part=f"task {task}".rstrip())
-        report(failed)
+        try:
+            report(failed)
+        except StoreError:  # the session is closed, and only waits for its tasks to end
+            raise asyncio.CancelledError from error
         raise PluginError(f"The {failed.title}: {message}") from error
