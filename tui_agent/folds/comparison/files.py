@@ -65,7 +65,8 @@ def compare_contents(
 
 
 class LineCounter:
-    """Counts the lines that a file gained and lost between its first and its newest content, as `/diff` does.
+    """Counts the lines that a file gained and lost between the first and the newest content. `/diff` shows the same
+    counts.
 
     If a file changed only once, the counts of that change are returned. Otherwise the first and the newest content are
     compared. The result is cached. If a content is not stored, the counts of all changes are added up. `text` returns

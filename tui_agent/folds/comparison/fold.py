@@ -38,7 +38,7 @@ class FileDifference:
     """A file that differs between the ends of two branches.
 
     `left` and `right` are the hunks of each branch since the fork point. If a branch changed the file but has no hunks,
-    its note gives the reason. If a branch did not change the file, its hunks and its note are empty.
+    the branch's note gives the reason. If a branch did not change the file, the branch's hunks and note are empty.
     """
 
     path: str

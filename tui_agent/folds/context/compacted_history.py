@@ -115,7 +115,7 @@ class RemovedMessages:
         )
 
     def starts_turn(self, message: Message) -> bool:
-        """Return True if a message of the user started a turn, and False if it arrived during a turn."""
+        """Return True if the user's message started a turn. Return False if the message arrived during a turn."""
         return self.is_user_text(message) and message.seq not in self.steered_seqs
 
     @property
@@ -231,7 +231,7 @@ def _first_line(message: ToolMessage) -> str:
 
 
 def _retained_seqs(messages: Sequence[Message]) -> set[int]:
-    """Return the seqs of the newest calls of `RETAINED_TOOLS` and of their results."""
+    """Return the seqs of the newest calls of `RETAINED_TOOLS`, and the seqs of the calls' results."""
     results = {message.call_id: message for message in messages if isinstance(message, ToolMessage)}
     newest: dict[str, tuple[int, int]] = {}
     for message in messages:

@@ -75,9 +75,9 @@ class LedgerSum:
 class LedgerRequest:
     """A request of the main agent.
 
-    `sections` are the tokens of each section, and `chars` are the characters. `input_tokens`, `cached_tokens` and
-    `cost_usd` come from the provider; None until the provider answers. `cache_miss_reason` is the reason why part of
-    the previous request was not read from the cache; empty if all of it was read.
+    `sections` maps each section to its tokens, and `chars` to its characters. `input_tokens`, `cached_tokens` and
+    `cost_usd` come from the provider; None until the provider answers. `cache_miss_reason` says why part of the
+    previous request was not read from the cache. It is empty if the whole request was read.
     """
 
     request_id: RequestId

@@ -87,9 +87,7 @@ class History:
     """True until the first turn of a fork starts. A turn that ends while this is True was cut off by the fork."""
 
     def add(self, message: Message) -> None:
-        """Append a user message. While calls have no result yet, the message waits. It is added after the calls'
-        results.
-        """
+        """Append a user message. While calls have no result yet, the message waits. It is added after the results."""
         (self.late if self.open_calls or self.late else self.messages).append(_save_memory(message))
 
     def add_note(self, message: Message) -> None:

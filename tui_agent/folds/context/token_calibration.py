@@ -21,7 +21,7 @@ class Calibration:
     """Compares the token counts of providers with our own counts, for the requests of all agents.
 
     The main agent has its own ratio. Requests of subtasks consist mostly of tool definitions, and some servers do not
-    count these. So the ratio of subtasks is used only until the main agent has a ratio.
+    count these. So this ratio is used only until the main agent has a ratio.
 
     A ratio is an exponential moving average of the provider's count divided by our own count. It starts at 1 and stays
     between 0.4 and 2.5, so that a single wrong count has little effect.

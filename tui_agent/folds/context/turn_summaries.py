@@ -66,7 +66,7 @@ class TurnSummary:
 
 @dataclass(frozen=True, slots=True)
 class TurnSummariesView:
-    """The summaries of a session's turns, in the order in which the turns ran.
+    """The summaries of a session's turns, in order.
 
     `open_tasks` are the unfinished todo items. `earlier_summary` is the summary of the earlier session that this
     session continues.

@@ -71,7 +71,8 @@ def take_snapshot(
 ) -> Snapshot | None:
     """Return the states of the given folds.
 
-    Returns None while anything is in progress, if the log's beginning is missing, or if the history is too long.
+    Returns None while work is in progress. Also returns None if the log's beginning is missing or the history is too
+    long.
     """
     view = state.view()
     is_busy = (

@@ -17,7 +17,7 @@ def _adapter() -> TypeAdapter[SessionStateView]:
 
 
 def state_to_json(state: SessionStateView) -> JsonMap:
-    """Return all fields of the state, and some values derived from them, as a JSON object."""
+    """Return the state as a JSON object, with all fields and some derived values."""
     plain: JsonMap = _adapter().dump_python(state, mode="json")
     budgets = state.settings.budgets.model_dump(mode="json") if state.settings is not None else {}
     plain |= {name: getattr(state, name) for name in ("almost_stuck", "turn_cost_usd")}

@@ -90,9 +90,8 @@ def matches_parts(names: Sequence[str], parts: Sequence[NamePattern]) -> bool:
 
 
 def _skip_stars(reachable: set[int], parts: Sequence[NamePattern]) -> set[int]:
-    """Return the reachable positions, and the positions after each `**` among them.
-
-    `**` can match no name at all, so matching can also continue after it.
+    """Return the reachable positions, and the position after each reachable `**`. Matching can continue there, because
+    `**` can match no name.
     """
     positions = set(reachable)
     for index in reachable:

@@ -63,7 +63,7 @@ def drop_line_end_returns(diff: str) -> str:
 def revert_hunk(text: str, hunk: str) -> str | None:
     """Return `text` with one hunk reverted.
 
-    Return None if the hunk's lines are missing, or if they have moved and occur more than once.
+    Return None if the hunk's lines are missing, or if the lines have moved and occur more than once.
     """
     old, new = hunk_sides(hunk)
     lines, start = split_lines(text), first_line(hunk) - 1

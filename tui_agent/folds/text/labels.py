@@ -112,7 +112,9 @@ LARGER_WINDOW_HINT: Final = (
 
 
 def truncation_notice(cut: ContextTruncated) -> str:
-    """Return the notice that texts do not fit in the window, with the sizes that are sent to the model."""
+    """Return the notice about texts that do not fit in the window. The notice contains the sizes that are sent to the
+    model.
+    """
     window = f" of {format_tokens(cut.window)} tokens" if cut.window else ""
     sizes = [
         f"{format_number(text.chars)} of {format_number(text.raw_chars)} characters"

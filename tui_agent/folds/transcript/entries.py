@@ -78,7 +78,7 @@ class UserEntry(EntryBase):
 
     @property
     def headline(self) -> LongText:
-        """The text that names the message in lists: the user's own words rather than what was pasted."""
+        """The text that names the message in lists: the user's own words, without pasted text."""
         return self.own_words or self.text
 
 

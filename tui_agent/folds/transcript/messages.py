@@ -321,7 +321,7 @@ def _add_failure(draft: Draft, ev: Envelope, lines: Sequence[str], retry: int | 
 
 
 def _note_too_long(draft: Draft, ev: Envelope) -> None:
-    """Add or update the notice that a request was too long and is shortened and sent again.
+    """Add or update the notice about a request that was too long. The request is shortened and sent again.
 
     The turn has not failed.
     """
