@@ -46,7 +46,7 @@ class FileOperations:
         os.rmdir(name, dir_fd=fd)
 
     def chmod(self, name: str, fd: int, bits: int) -> None:
-        """Set the permission bits of a regular file, never of a link's target."""
+        """Set the permission bits of a regular file. The target of a link is not changed."""
         file = os.open(name, FILE_FLAGS, dir_fd=fd)
         try:
             os.fchmod(file, bits)

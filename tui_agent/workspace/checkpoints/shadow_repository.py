@@ -145,7 +145,7 @@ class GitCheckpoints:
             return await store_setup.resume_checkpoint(shadow, known)
 
     def take_notices(self) -> tuple[str, ...]:
-        """Return messages about restores that were undone and damage that was repaired since the last call."""
+        """Return the messages since the last call about undone restores and repaired damage."""
         sentences = tuple(self._shadow.notices)
         self._shadow.notices.clear()
         return sentences
@@ -183,7 +183,7 @@ class GitCheckpoints:
             return await commit_module.commit_version(shadow, path, content)
 
     async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
-        """Plan a restore to the checkpoint `source`, always including `named_paths`."""
+        """Plan a restore to the checkpoint `source`. The plan always includes `named_paths`."""
         async with self._open_exclusively() as shadow:
             source = await run_sync(repair_module.resolve_stand_in, shadow.git.folder, source)
             prepared = await plan_module.prepare_restore(shadow, source, named_paths)

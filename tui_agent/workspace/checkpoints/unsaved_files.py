@@ -45,7 +45,7 @@ def format_left_lines(paths: Iterable[str], first_kept: Mapping[str, str]) -> li
     """Return the `Left` lines for paths that count as changed by the session and by a person.
 
     A restore skipped these paths, or the author of their change is unknown. `first_kept` maps a path to the commit that
-    first saved it; a path that no commit saved is not a key.
+    first saved it. Paths without such a commit are left out of `first_kept`.
     """
     return [f"{LEFT_KEY}: {json.dumps([path, first_kept.get(path, '')])}" for path in sorted(paths)]
 

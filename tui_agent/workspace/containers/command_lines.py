@@ -164,7 +164,7 @@ class ApptainerCommandLine(DockerCommandLine):
 
 
 def explain_failure(settings: ContainerSettings, errors: bytes) -> ConfigError:
-    """Return an error that explains why a container did not start, based on the program's error output."""
+    """Return an error that explains why a container did not start. `errors` is the program's error output."""
     low, name = errors.decode("utf-8", "replace").lower(), settings.environment
     if any(sign in low for sign in _NOT_RUNNING):
         hint = f"Start it (such as: systemctl start {settings.program}), or use --environment local."

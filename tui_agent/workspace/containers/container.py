@@ -109,7 +109,7 @@ class Container:
         return ContainerLauncher(self, self._environ, marker, merged=merged, has_input=has_input)
 
     async def find_program(self, name: str, cwd: str) -> str | ExecResult:
-        """Return the path of a program in the container, or the result that reports why it cannot run."""
+        """Return the path of a program in the container. If the program cannot run, return a result with the reason."""
         place = name if "/" not in name or name.startswith("/") else f"{cwd}/{name}"
         answer = "missing" if "\n" in place else await self._ask(f"find {place}")
         if answer == "missing":

@@ -63,7 +63,9 @@ class HookCommand:
         self._read = read or _read_own_answer
 
     async def ask(self, event: JsonMap, time_limit_s: float) -> HookReply:
-        """Run the hook's command to its end and return its reply. Cancelling ends the command and its processes."""
+        """Run the hook's command to its end and return the hook's reply. Cancelling ends the command and its
+        processes.
+        """
         spec = ExecSpec(
             script=self._command,
             env=self._variables,

@@ -30,7 +30,7 @@ class RemoteMachine(Protocol):
         ...
 
     async def start(self) -> None:
-        """Create the machine. Raises `ConfigError`, which says what to do, if that fails."""
+        """Create the machine. Raises `ConfigError` with advice if the machine cannot be created."""
         ...
 
     async def run(

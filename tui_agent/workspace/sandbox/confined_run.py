@@ -203,7 +203,7 @@ def _prepare(
 
 
 def _missing_program(command: Command) -> ExecResult | None:
-    """Return a result that says that the program or folder is missing. Return None if both exist.
+    """Return a result about the missing program or folder. Return None if both exist.
 
     Bubblewrap's own message is unclear.
     """

@@ -123,10 +123,8 @@ def _create_placeholder(path: str, content: bytes | None) -> None:
 
 
 def _new_file(path: str) -> tuple[int, bool]:
-    """Open a new file. Return its descriptor, and True if the file has its name already.
-
-    If possible, the file gets its name only after its content is written. A git command that runs meanwhile would fail
-    on an empty `commondir`.
+    """Open a new file. Return (descriptor, True if the file already has its name). If possible, the file gets its name
+    only after the content is written. A git command that runs meanwhile would fail on an empty `commondir`.
     """
     if sys.platform == "linux":
         with suppress(OSError):  # not every file system supports nameless files

@@ -21,12 +21,12 @@ _MOST_FOLDERS = 50_000
 
 
 def find_listening(table: Path = _TABLE) -> list[str]:
-    """Return the absolute paths of the sockets on which programs of this machine listen."""
+    """Return the absolute paths of sockets that programs of this machine listen on."""
     return sorted(path for path in _read_socket_names(table) if path.startswith("/") and _is_socket(path))
 
 
 def find_listening_below(folder: str, table: Path = _TABLE) -> list[str]:
-    """Return the paths of the sockets in a workspace on which programs listen.
+    """Return the paths of the workspace's sockets that programs listen on.
 
     Raises `OSError` if the workspace has too many folders.
 
