@@ -112,7 +112,7 @@ class KeyHint(NamedTuple):
 
     @property
     def leaves(self) -> bool:
-        """True if the key closes something. Such keys are the last to be left out of a narrow footer."""
+        """True if the key closes something. A narrow footer leaves out such keys last."""
         return self.action in WAYS_OUT
 
 

@@ -412,9 +412,8 @@ def run_in_browser(options: SessionOptions, *, handle: "EngineLink") -> int:
 
 
 def draw(app: AgentApp) -> int:
-    """Run the app in the terminal; return its exit status.
-
-    Afterwards print the last answer and how to resume the session. After a crash, also raise the error.
+    """Run the app in the terminal and return the exit status. After the end, print the last answer and how to resume
+    the session. After a crash, also raise the error.
     """
     status = app.run(mouse=app.first.mouse)
     data_dir = app.options.data_dir

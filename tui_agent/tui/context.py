@@ -149,7 +149,7 @@ class AppContext(Protocol):
 
     @property
     def work_folder(self) -> str:
-        """The folder in which the session works; before a session is open, the folder in which the app was started."""
+        """The session's work folder. Before a session is open, the folder where the app was started."""
 
     def submit(self, command: Command) -> None: ...
     def act(self, name: str, argument: str = "") -> None: ...

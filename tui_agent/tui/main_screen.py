@@ -389,4 +389,4 @@ class SessionApp(Frame, inherit_bindings=False):
 
     @abstractmethod
     def show_keys(self) -> None:
-        """Show in the footer the keys that work now."""
+        """Update the footer with the keys that work now."""

@@ -100,7 +100,9 @@ def offers(context: AppContext, kind: str) -> list[tuple[str, str]]:
 
 
 def show_plugins(context: AppContext, argument: str) -> None:
-    """Show the loaded plugins, and why other plugins failed to load; with an argument, enable or disable a plugin."""
+    """Show the loaded plugins, and the reasons why other plugins failed. With an argument, enable or disable a
+    plugin.
+    """
     verb, _, name = argument.partition(" ")
     if argument and (verb not in ("enable", "disable") or not name):
         context.app.say("Type /plugins, /plugins enable NAME or /plugins disable NAME.", "warning")
@@ -149,7 +151,7 @@ def _offers_text(offers: Sequence[str]) -> str:
 
 
 def show_servers(context: AppContext, argument: str) -> None:
-    """Show the session's MCP servers, each with its tools, or with the reason why the server is not ready."""
+    """Show the session's MCP servers with their tools. For a server that is not ready, show the reason."""
 
     def draw(facts: Facts) -> None:
         for plugin in context.views.plugins.values():

@@ -69,7 +69,9 @@ def _draw_table(
 
 
 def _draw_requests(facts: Facts, view: LedgerView) -> None:
-    """Add a table of the newest requests, each with its difference from the previous request and its cached share."""
+    """Add a table of the newest requests. Each row has the difference from the previous request and the cached
+    share.
+    """
     newest = view.requests[-_REQUESTS:]
     room = max(12, facts.width - _COLUMNS + 8)
     facts.gap()

@@ -129,7 +129,7 @@ FILE_FORMATS: Final = ("bundle", "archive", "trajectory")
 
 
 def export(context: AppContext, argument: str) -> None:
-    """Ask where to save the open session, and write it to a new file there, in the format `argument`."""
+    """Ask where to save the open session, and write it to a new file. `argument` is the format."""
     export_format = argument.strip().lower() or FORMATS[0]
     if export_format not in FORMATS:
         context.app.say(f"The format can be {', '.join(FORMATS)}.", "warning")

@@ -71,7 +71,7 @@ class ChatWidget(TranscriptWidget):
         self.show_more(_view_from(self._whole, self._first))
 
     async def extend_to(self, index: int) -> None:
-        """Lay out older entries too, back to entry `index`. Keys are handled meanwhile.
+        """Lay out older entries too, back to entry `index`. Keys are handled during this time.
 
         If many entries are missing, build a new layout in time slices, and replace the current layout with it.
         """
@@ -151,7 +151,9 @@ class ChatWidget(TranscriptWidget):
         self.chat.app.show_keys()
 
     def pass_key(self, event: events.Key) -> bool:
-        """Pass a letter, and the keys that were read together with it, to the prompt; return False for other keys."""
+        """Pass a letter to the prompt, with the keys that were read together with the letter. Return False for other
+        keys.
+        """
         if self.screen.focused is self and not event.is_printable:
             return False
         self.leave()

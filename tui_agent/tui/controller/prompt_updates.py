@@ -19,7 +19,7 @@ from tui_agent.units import format_cost, format_estimate
 
 
 class PromptUpdater:
-    """Shows in the prompt what the session offers and what a message would wait for."""
+    """Updates the menu, the queue, the policy row and the placeholder of the prompt."""
 
     def __init__(self, host: SessionHost) -> None:
         self._host = host
@@ -65,14 +65,14 @@ class PromptUpdater:
         return any(offer.startswith(RESOURCES) for event in loaded for offer in event.contributions)
 
     def _show_queue(self, waits_for: str) -> None:
-        """Show the queued messages, and say after what they are sent."""
+        """Show the queued messages, and the work that must end before they are sent."""
         state = self._host.state
         after = waits_for or ("this turn" if state.is_busy else "")
         queued = [text_preview(message.text) for message in state.queue]
         self._app.prompt.set_queue(queued, after=after, can_send=state.shell is None)
 
     def _show_policy_row(self, settings: SessionSettings, waits_for: str) -> None:
-        """Show the policy, and about how much the next turn costs."""
+        """Show the policy, and the estimated cost of the next turn."""
         meter, state = self._host.views.meter.view(), self._host.state
         note = ""
         if meter.used:
@@ -85,7 +85,7 @@ class PromptUpdater:
         )
 
     def _show_placeholder(self, settings: SessionSettings) -> None:
-        """Say in the empty prompt what to do next."""
+        """Show a hint in the empty prompt."""
         hint = PLACEHOLDER
         if not settings.model.model:
             hint = "Pick a model above, or type /model"

@@ -240,7 +240,7 @@ class RewindActions:
         return [entry for entry in entries if isinstance(entry, UserEntry) and entry.state == "sent"]
 
     def _give_back(self, entries: Sequence[UserEntry]) -> None:
-        """Put the first of the undone messages into an empty prompt, so that the user can change and resend it."""
+        """Put the first undone message into an empty prompt, so that the user can change and resend the message."""
         editor = self._host.editor
         if not entries or editor.text:
             return

@@ -200,7 +200,7 @@ class SessionController:
 
     @property
     def work_folder(self) -> str:
-        """The folder in which the session works; before a session is open, the folder in which the app was started."""
+        """The session's work folder. Before a session is open, the folder where the app was started."""
         return self.state.workspace or str(self.app.options.cwd)
 
     def known_keys(self) -> frozenset[str]:
@@ -244,7 +244,7 @@ class SessionController:
         self.session.submit(command)
 
     def send_output_width(self) -> None:
-        """Tell the engine how wide program output is shown; do nothing if the engine knows the width."""
+        """Tell the engine the width of program output on the screen. Do nothing if the engine knows the width."""
         shown = output_columns(self.app.shape.main)
         columns = min(max(shown, MIN_OUTPUT_COLUMNS), MAX_OUTPUT_COLUMNS)
         if self.session is not None and self._sent_output_width != (self.session, columns):
@@ -254,7 +254,7 @@ class SessionController:
     # -- actions of the user ---------------------------------------------------------------------------------------
 
     def act(self, name: str, argument: str = "") -> None:
-        """Run the action `name` of the app, or tell the user why it is not available now."""
+        """Run the action `name` of the app. If the action is not available now, tell the user why."""
         handler = _handlers().get(name)
         if handler is None:
             return

@@ -196,7 +196,7 @@ class SessionSwitcher:
         return first, whole
 
     async def _views_of_end(self, session: AppSession, last_seq: int) -> Views | None:
-        """Return views of the end of a very long session, to use until the whole session is read.
+        """Return views of the end of a very long session. They are used until the whole session is read.
 
         Return None if the session is shorter, or if no summary of its log is stored.
         """
@@ -417,9 +417,7 @@ def _spawn_remote(host: SessionHost) -> Callable[[SessionOptions], AppSession]:
 
 
 def _plugins_at_work(views: Views) -> str:
-    """Return a clause that names the running tools of plugins that are not bundled, and says how to turn the plugins
-    off.
-    """
+    """Return a clause with the running tools of external plugins, and with the way to turn these plugins off."""
     running = {call.name for call in views.state.view().open_calls if call.started}
     owners = {
         offer.removeprefix("tool:"): event.plugin

@@ -191,7 +191,7 @@ class StartPage:
         self._host.chat.start.choose(argument)
 
     def focus(self) -> None:
-        """Focus the start page, unless something is being typed or another screen covers the page."""
+        """Focus the start page. Do nothing while the user types or another screen covers the page."""
         app, start = self._host.app, self._host.chat.start
         if self._host.editor.text:
             if start.has_focus:

@@ -197,7 +197,7 @@ class LinePrinter:
                 return []
 
     def _streamed_lines(self, request_id: str, text: str) -> list[str]:
-        """Add `text` to a streamed answer, and return the lines that are now complete and not yet printed."""
+        """Add `text` to a streamed answer, and return the complete lines that were not printed yet."""
         complete, newline, rest = (self._unfinished_lines.get(request_id, "") + text).rpartition("\n")
         self._unfinished_lines[request_id] = rest
         if not newline:
@@ -442,7 +442,7 @@ def _undo_lines(payload: SessionHeadMoved | CheckpointRestored) -> list[str]:
 
 
 def _answer_numbers(request: PermissionRequested) -> list[str]:
-    """Return the numbers with which the user can answer a request; 5 saves a rule for every project."""
+    """Return the numbers that the user can type to answer a request. 5 saves a rule for every project."""
     return ["1", "2", "3", "4", *(["5"] if _everywhere_choice(request) else [])]
 
 

@@ -141,7 +141,7 @@ class ApprovalBody:
         return [*rows[: room - 1], *self._sheet.text_rows(width, hint, "t3")] if room else []
 
     def folder_rows(self, width: int) -> list[Strip]:
-        """Draw the folder in which a command runs, its time limit and its sandbox; nothing if there is no command."""
+        """Draw a command's working folder, time limit and sandbox. Draw nothing if there is no command."""
         if self.runs is None:
             return []
         home = str(Path.home())
@@ -207,7 +207,7 @@ class ApprovalBody:
         return self._sheet.pen.hanging_rows(width, first, pieces, self._sheet.style())
 
     def policies(self, width: int, granted_rules: Sequence[str]) -> list[Strip]:
-        """Draw what each policy allows, with a mark at the current policy, and the rules of this session."""
+        """Draw the policies with what each one allows, and the rules of this session. The current policy is marked."""
         sheet = self._sheet
         rows: list[Strip] = []
         for name in POLICIES:

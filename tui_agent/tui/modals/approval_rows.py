@@ -295,7 +295,7 @@ class ApprovalRows(ApprovalState):
     def _draw_field(
         self, answer: Answer, room: int, pen: Pen, max_rows: int = _MAX_TYPED_ROWS
     ) -> list[list[Part]]:
-        """Draw the text in the open field of an answer. A rule is saved as typed, so its full text is shown."""
+        """Draw the text in the open field of an answer. A rule is saved as typed, so the rule's full text is shown."""
         field = self.field_of(answer)
         assert field is not None
         hint = "the rule"
@@ -306,7 +306,7 @@ class ApprovalRows(ApprovalState):
         return field.rows(room, pen, max_rows)
 
     def _reach(self, answer: Answer, room: int) -> list[str]:
-        """Return what an answer allows, or why it is not available, in at most three rows.
+        """Return at most three rows that describe what an answer allows, or why it is not available.
 
         A rule that is too long is cut off, and a hint names the key that shows the whole rule.
         """
@@ -332,7 +332,9 @@ class ApprovalRows(ApprovalState):
 
     @property
     def _refusal(self) -> str:
-        """The key of the chosen answer and the reason why it is not available; empty if it is available."""
+        """The key of the chosen answer, and the reason why this answer is not available. Empty if the answer is
+        available.
+        """
         choice = self.choice(self.chosen)
         if choice.offered or self.is_gated:
             return ""

@@ -388,7 +388,7 @@ def _text_of(comparison: tuple[LineDiff | None, str]) -> str:
 
 
 def _describe(file: ChangedFile, hunk: str, minus: str) -> list[str]:
-    """Return what reverting a hunk would do, as paragraphs."""
+    """Return paragraphs about the effect of reverting a hunk."""
     changes = format_line_changes(*count_line_changes(*hunk_sides(hunk)), minus)
     counts = " ".join(words for words, _ in changes)
     kept = "Your other changes to this file are kept. " if "human" in file.authors else ""

@@ -282,7 +282,7 @@ class ForkForm(Form[ForkRequest | None]):
     def begin(self) -> None:
         """Close the form with the request for the fork.
 
-        If a value is missing, open the list of models or say what is missing.
+        If a value is missing, open the list of models or show what is missing.
         """
         if self._is_on_model or (self.draft.change == "model" and not self.draft.value):
             self.go_to("value")

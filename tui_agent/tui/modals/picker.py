@@ -94,9 +94,8 @@ MIN_RIGHT_CELLS = 11
 
 
 class Picker(ChoiceSheet[str | None]):
-    """Sheet with a list, from which the user chooses one item.
-
-    The result is the value of the chosen item; `preview` is called with each item that is selected.
+    """Sheet with a list. The user chooses one item, and the result is the item's value. `preview` is called with each
+    selected item.
     """
 
     scope: ClassVar[Scope] = "list"

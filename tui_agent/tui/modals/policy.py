@@ -50,10 +50,8 @@ class FileRule(NamedTuple):
 
 
 class PolicySheet(ChoiceSheet[None]):
-    """The sheet of `/policy`, from which the user switches policies and removes rules; it stays open until Esc.
-
-    `state` returns the session's current state. `revoke` is called to remove a rule of the session, `remove` to remove
-    a saved rule.
+    """The sheet of `/policy`. The user can switch policies and remove rules, and closes the sheet with Esc. `state`
+    returns the session's current state. `revoke` removes a rule of the session, and `remove` removes a saved rule.
     """
 
     scope: ClassVar[Scope] = "policy"

@@ -167,7 +167,7 @@ class Start(KeyActions, LinePane, can_focus=True):
         return rows
 
     def _problem_rows(self, pen: Pen, room: int) -> list[Strip]:
-        """Return rows with the reason why no model or session is usable, and with what to do about it."""
+        """Return rows with the reason why no model or session is usable, and with advice."""
         content, symbols = self.content, self.looks.symbols
         mark = pen.part(f"{symbols.warning} ", "warning", bold=True)
         advice = pen.part("Nothing has been sent anywhere.", "t2")

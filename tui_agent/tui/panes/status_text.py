@@ -123,7 +123,7 @@ def _activity(state: "SessionStateView", trace: "TraceView") -> tuple[str, str]:
 
 
 def newest_running(trace: "TraceView") -> "Span | None":
-    """Return the most recently started of the running calls and subtasks in the trace; None if none is running."""
+    """Return the running call or subtask that started last. None if nothing is running."""
     for span in reversed(trace.spans[-200:]):
         if span.state == "running" and span.kind in ("model", "tool", "subtask"):
             return span

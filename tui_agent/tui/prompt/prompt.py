@@ -396,7 +396,7 @@ class Prompt(Vertical):
     def give_back(self, unsent: Sequence[Submitted]) -> None:
         """Put unsent messages back into the editor, in front of the text that is there now.
 
-        No menu opens for the text, because a menu would cover the notice that says why it was not sent.
+        No menu opens for the text, because a menu would cover the notice about the unsent messages.
         """
         texts = [*(message.written for message in unsent), self.editor.text]
         self._put_without_menu("\n".join(text for text in texts if text.strip()))

@@ -168,7 +168,7 @@ class JobsScreen(Page[JobView]):
 
 
 def elapsed_s(job: JobView, now: float) -> float:
-    """Return how many seconds a job has run; for a job that has ended, its total running time."""
+    """Return the running time of a job in seconds. For a job that has ended, this is the total running time."""
     return max(0.0, (job.ended_at or now) - job.started_at)
 
 

@@ -196,7 +196,7 @@ class PageFrame(FullScreen, Generic[ItemT]):
         self.header.set_views(self.context.state, self.context.views.meter.view())
 
     def show_keys(self) -> None:
-        """Show in the footer the keys that are available on the page.
+        """Update the footer with the keys that are available on the page.
 
         If the list is empty, leave out the keys that act on an item.
         """

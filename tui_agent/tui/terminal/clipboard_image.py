@@ -77,9 +77,9 @@ def _usable_programs(environ: Mapping[str, str]) -> list[tuple[str, ...]]:
 
 
 def _read(words: list[str], environ: Mapping[str, str]) -> bytes | None:
-    """Return the output of a program if it is a PNG image, otherwise None; decode osascript's hexadecimal output.
-
-    If the output is too large, only its start is read. Raises `TuiAgentError` if the program does not end in time.
+    """Return the output of a program if the output is a PNG image, otherwise None. Osascript's hexadecimal output is
+    decoded. If the output is too large, only the start is read. Raises `TuiAgentError` if the program does not end in
+    time.
     """
     try:
         program = subprocess.Popen(

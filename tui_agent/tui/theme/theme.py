@@ -108,7 +108,9 @@ class ThemeFile(NamedTuple):
         return self._replace(colors={**self.colors, **self.colors_256})
 
     def mode_in(self, mode: ColourMode) -> ColourMode:
-        """Return the colour mode for this theme in a terminal of mode `mode`: "16" if the theme has no colours."""
+        """Return the colour mode for this theme in a terminal with the colour mode `mode`. If the theme has no colours,
+        this is "16".
+        """
         return mode if self.colors or mode == "none" else "16"
 
     @property

@@ -262,7 +262,9 @@ class _Table:
         self._cells.append(header_style(cells, self._look) if not self._cells else cells)
 
     def provisional_rows(self) -> list[Row]:
-        """Return the rows so far. The column widths are computed again only after the number of lines has doubled."""
+        """Return the rows of the lines so far. The column widths are computed again only when the number of lines has
+        doubled.
+        """
         if len(self._cells) >= 2 * self._measured:
             return self.final_rows()
         self._rows.extend(self._draw(self._cells[self._drawn :]))

@@ -130,7 +130,8 @@ def _apply_codes(pen: Pen, codes: str) -> Pen:
 
 
 def _extended_color(rest: Sequence[int]) -> tuple[int | str | None, int]:
-    """Return the colour that an SGR sequence sets after the number 38 or 48, and how many numbers describe the colour.
+    """Return the colour that follows the number 38 or 48 in an SGR sequence, and the count of numbers that describe the
+    colour.
 
     The colour is an index (0 to 255), `#rrggbb`, or None if the numbers are not valid.
     """

@@ -23,7 +23,7 @@ NARROW: Final = 70
 
 
 def output_columns(width: int) -> int:
-    """Return the number of columns for program output, beside its rail, in a transcript of this width."""
+    """Return the number of columns for program output in a transcript of this width. The rail is not counted."""
     return width - MARGIN - TEXT_COLUMN - 2
 
 

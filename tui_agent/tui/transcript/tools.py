@@ -247,7 +247,7 @@ def _outcome(entry: ToolEntry, *, roomy: bool) -> str:
 
 
 def _usage(subtask: Subtask | None, *, roomy: bool) -> str:
-    """Return the iteration and token usage of a subagent; on a narrow screen, only the token usage."""
+    """Return a subagent's iteration and token usage. On a narrow screen, return only the token usage."""
     if subtask is None or not subtask.iteration:
         return ""
     used = f" · {format_tokens(subtask.tokens)} tokens" if subtask.tokens else ""

@@ -60,7 +60,9 @@ class KeyMap:
         return any(" " in key for key in self._by_name[name].keys)
 
     def key_of(self, name: str, choice: int = 0) -> str:
-        """Return the main key of an action, or of one of its alternatives, as printed; empty if there is no key."""
+        """Return the printed name of the main key of an action or of one of its alternatives. Empty if there is no
+        key.
+        """
         action = self._by_name[name]
         return action.typed or (key_name(action.keys[choice]) if choice < len(action.keys) else "")
 

@@ -54,7 +54,7 @@ class MapFile:
 
     @property
     def matches(self) -> str:
-        """The words of the question that match the file; if no word matches, the reasons why the file is listed."""
+        """The words of the question that match the file. If no word matches, the reasons why the file is listed."""
         return ", ".join([word for word, _ in self.words] or self.reasons)
 
 

@@ -44,7 +44,7 @@ class ReplayActions(MomentScreen):
     """The replay screen with its actions, but without the keys that move through the session."""
 
     def offered_actions(self) -> list[Action]:
-        """Return the actions that are available in this replay, each with the word that the footer shows now."""
+        """Return the actions that are available in this replay, with their current words for the footer."""
         optional = {"replay_revert": self.host.revert, "replay_what_if": self.host.what_if}
         words = {"replay_play": "pause"} if self.playhead.playing else {}
         if self.panes_replace_chat:

@@ -63,7 +63,7 @@ def is_shown(span: Span, chosen: Filter) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Widths in cells of the columns after a span's name; 0 for a column without room.
+    """Widths of the columns after a span's name, in cells. A column without room has the width 0.
 
     `bar` is the column with bars on a common time scale.
     """

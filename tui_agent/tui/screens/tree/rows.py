@@ -103,7 +103,7 @@ class Node:
 
 
 def read_tree(output: str) -> list[Node]:
-    """Parse the output of `sessions tree --json` into rows, in the order in which they are drawn."""
+    """Parse the output of `sessions tree --json` into rows, in the order on the screen."""
     nodes: list[Node] = []
     for branch in read_rows(Branch, output):
         texts = {node.result.seq: node.result.text for node in nodes if node.is_message}
