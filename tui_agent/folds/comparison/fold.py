@@ -26,7 +26,7 @@ AFTER_CHARS: Final = 200
 class LastSharedEvent:
     """The last event that both branches share.
 
-    `after` describes in one line the newest message or action up to that event.
+    `after` is a one-line description of the newest message or action up to that event.
     """
 
     seq: int

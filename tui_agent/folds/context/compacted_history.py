@@ -248,7 +248,7 @@ def _retained_seqs(messages: Sequence[Message]) -> set[int]:
 
 
 def calls_by_id(messages: Iterable[Message]) -> dict[CallId, ToolCallPart]:
-    """Return a `dict` of call id → call for the calls in these messages."""
+    """Return a `dict` that maps call ids to the calls in these messages."""
     answers = (message for message in messages if isinstance(message, AssistantMessage))
     return {call.call_id: call for answer in answers for call in _calls(answer)}
 

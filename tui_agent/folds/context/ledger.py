@@ -231,7 +231,7 @@ class Ledger:
         self._changes["turns summarised"] = None
 
     def _restore(self, seq: int, restored: ContextRestored) -> None:
-        """Add the restored messages with the sender, subject and path that they had before.
+        """Add the restored messages with their earlier sender, subject and path.
 
         A message that was restored as a quotation belongs to the event `seq`.
         """

@@ -451,7 +451,7 @@ def next_level(level: MeterLevel, fraction: float) -> MeterLevel:
 def _fit_sections(
     sections: Sequence[MeterSection], total: int, stable: Mapping[str, tuple[int, int]]
 ) -> tuple[MeterSection, ...]:
-    """Return the sections scaled to add up to `total`.
+    """Scale the sections so that they add up to `total`, and return the new sections.
 
     If there is room, stable sections keep the tokens in `stable`.
     """

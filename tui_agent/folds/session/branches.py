@@ -94,8 +94,8 @@ def last_shared(one: Sequence[Stretch], other: Sequence[Stretch]) -> int:
 class BranchesState:
     """The complete state of `Branches`, for a snapshot.
 
-    `prompts` has (seq, parent) of each user message, and of each turn that continued without a message, on all
-    branches.
+    `prompts` has the (seq, parent) of each prompt on all branches. A prompt is a user message, or a turn that continued
+    without a message.
     """
 
     moves: list[HeadMove] = field(default_factory=list)

@@ -26,8 +26,8 @@ SUMMARY_CHARS = 200
 class PartRow:
     """A row for one message part. `part` is the part's index; `seq` and `time` belong to the part's event.
 
-    For a result, `duration_ms` is the duration of the call; for the first part of an answer, the duration of the
-    answer. `commit` is the checkpoint of the files after the part. `changed_files` is True if the part changed files.
+    `duration_ms` is the duration of the call (for a result) or of the answer (for the first part of an answer).
+    `commit` is the checkpoint of the files after the part. `changed_files` is True if the part changed files.
     """
 
     part: int
