@@ -106,7 +106,7 @@ def _refuse_program(name: str) -> Agent:
 
 
 async def require_program(env: Environment, agent: str) -> None:
-    """Raise `ConfigError` if the agent is a program that is missing in `env`, an environment that has started."""
+    """Raise `ConfigError` if the agent is a program that is missing in `env`. The environment must have started."""
     if agent not in PROGRAMS:
         return
     program = PROGRAMS[agent]({}).program

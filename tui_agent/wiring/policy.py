@@ -40,7 +40,7 @@ def build_policy(
 
 
 class ReloadingPolicy(RulePolicy):
-    """The policy of an open session: reloads the user's rules before a decision if their file changed.
+    """The policy of an open session. It reloads the user's rules before a decision if the file with the rules changed.
 
     If the file cannot be read, the previous `ask` and `deny` rules still apply, but the previous `allow` rules do not.
     """
