@@ -274,8 +274,8 @@ def find_replaced(shadow: CheckpointStore, candidates: Iterable[str]) -> set[str
 def examine_candidates(
     shadow: CheckpointStore, candidates: Iterable[str], skips: SkippedPaths, named: bool
 ) -> list[ChangedPath]:
-    """Return the candidates that really differ from the newest checkpoint, sorted, with paths in generated folders
-    last.
+    """Return the candidates that really differ from the newest checkpoint. They are sorted, but paths in generated
+    folders come last.
 
     Only the first `max_paths` changes are read in detail. With `named`, all changes are read in detail.
     """

@@ -51,7 +51,7 @@ def _lay_out(store: Path) -> None:
 
 
 def recreate_refs(store: Path) -> list[str]:
-    """Recreate missing files of the store other than objects, and return the names of the missing files.
+    """Recreate missing files of the store, except objects. Return the names of the missing files.
 
     A missing `config` is not returned, because a fork's store has no `config` until it is opened.
     """

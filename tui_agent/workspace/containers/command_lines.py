@@ -51,7 +51,7 @@ class ContainerSettings:
 
     @property
     def description(self) -> str:
-        """Return a phrase that says where commands run, for example in a message."""
+        """Return a phrase for messages that says where commands run."""
         network = "no network" if self.network == "none" else f"network {self.network}"
         return f"a {self.program} container (image {self.image}, {network})"
 

@@ -195,7 +195,7 @@ _TOOL_SECTIONS = frozenset({"branch", "remote"})
 
 @dataclass(frozen=True, slots=True)
 class GitConfig:
-    """The settings of a harmless git configuration that refer to other folders."""
+    """Settings from a harmless git configuration. All of them refer to other folders."""
 
     hooks: tuple[str, ...] = ()
     """Values of `core.hooksPath`."""

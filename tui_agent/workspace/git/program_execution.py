@@ -174,9 +174,8 @@ def can_run_programs(root: str, folders: Collection[str] = ()) -> bool:
 
 
 def _accepts_work_tree(path: str, repository: Repository | None) -> bool:
-    """Return True if git, started in the folder `path`, uses the repository's work tree.
-
-    Git does not use a work tree on another file system or of another user.
+    """Return True if git uses the repository's work tree when it runs in the folder `path`. Git does not use a work
+    tree that is on another file system or belongs to another user.
     """
     if repository is None or not repository.work_tree:
         return False

@@ -69,9 +69,9 @@ class LocalEnvironment(WorkspaceFiles):
     Also implements the optional protocols `ProgramFinder`, `WorkspaceScanner`, `PrivateTempFinder`, `ProcessOpener` and
     `CommandOpener` of that module.
 
-    `environ` is the base of the programs' environment; by default, this process's own. `hidden` are variables that no
-    program gets, such as API keys. `grace` is the time between SIGTERM and SIGKILL after a timeout, in seconds.
-    `reaper` starts and ends the programs. `confinement` is the sandbox, or None if there is no sandbox.
+    `environ` is the base of the programs' environment. The default is the environment of this process. `hidden` are
+    variables that no program gets, such as API keys. `grace` is the time between SIGTERM and SIGKILL after a timeout,
+    in seconds. `reaper` starts and ends the programs. `confinement` is the sandbox, or None if there is no sandbox.
     """
 
     def __init__(

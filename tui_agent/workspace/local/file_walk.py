@@ -48,7 +48,9 @@ def walk_files(containment: Containment, path: str, include_ignored: bool) -> It
 def _list_entries(
     contain: Containment, parts: tuple[str, ...], top: str, rules: IgnoreRules, ignored: bool
 ) -> Iterator[FileInfo | tuple[tuple[str, ...], IgnoreRules]]:
-    """Yield the files of one folder, and for each subfolder its path with the ignore rules that apply there."""
+    """Yield the files of one folder. For each subfolder, yield the path and the ignore rules that apply in the
+    subfolder.
+    """
     base = "/".join(parts)
     try:
         with contain.open_folder(parts) as folder_fd:

@@ -18,7 +18,7 @@ class NameLookup(Protocol):
     """Name lookups in a file system. Tests replace it to simulate a file system that ignores case."""
 
     def identity(self, path: str) -> tuple[int, int] | None:
-        """Return the device and inode of a path without following links, or None if it does not exist."""
+        """Return the device and inode of a path, or None if the path does not exist. Links are not followed."""
         ...
 
     def list_names(self, folder: str) -> Iterator[tuple[str, int]]:

@@ -83,7 +83,7 @@ class ChildNotifier:
 
 
 class Reaper:
-    """Receives orders from tui-agent to start commands, and starts a warden for each."""
+    """Receives orders from tui-agent to start commands, and starts a warden for each order."""
 
     def __init__(self, line: socket.socket, options: dict[str, Any], adopts: bool) -> None:
         self._line = line

@@ -88,7 +88,9 @@ class Child:
             await self._receive_more()
 
     async def end(self, grace: float) -> None:
-        """End all processes of the command: SIGTERM, `grace` seconds of waiting, SIGKILL. Return when all have ended."""
+        """End all processes of the command: SIGTERM, `grace` seconds of waiting, SIGKILL. Return when all processes
+        have ended.
+        """
         self._send_line(f"end {grace:g}")
         while not self.is_gone:
             await self._receive_more()

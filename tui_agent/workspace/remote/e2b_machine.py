@@ -35,7 +35,7 @@ USER = "root"
 class E2BMachine:
     """A sandbox of E2B; implements `RemoteMachine`.
 
-    `image` is the name of a template or the path of a Dockerfile. If empty, E2B's default template is used.
+    `image` is the name of a template or the path of a Dockerfile. If `image` is empty, E2B's default template is used.
     """
 
     def __init__(self, image: str, network: str, lifetime_s: int) -> None:

@@ -30,7 +30,8 @@ INTERRUPTIONS = (
 class ModalMachine:
     """A sandbox of Modal; implements `RemoteMachine`.
 
-    `image` is a registry's image or the path of a Dockerfile. If empty, Modal's default image (Debian) is used.
+    `image` is a registry's image or the path of a Dockerfile. If `image` is empty, Modal's default image (Debian) is
+    used.
     """
 
     def __init__(self, image: str, network: str, lifetime_s: int) -> None:

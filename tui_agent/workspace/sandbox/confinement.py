@@ -126,7 +126,8 @@ class Confinement:
     def prepare_command(
         self, argv: Sequence[str], folder: OpenedPath, env: Mapping[str, str], spec: ExecSpec
     ) -> Iterator[ConfinedCommand]:
-        """Prepare a command to start in `folder` with the permissions of `spec`. On exit, its resources are released.
+        """Prepare a command to start in `folder` with the permissions of `spec`. When the `with` block ends, the
+        command's resources are released.
 
         Raises `ConfinementError`.
         """

@@ -75,7 +75,7 @@ class SealedPaths:
 
 
 def seal_repository(writable: Sequence[str], read_only: Sequence[str], root: str) -> SealedPaths:
-    """Return `writable` and `read_only` paths, changed so that the workspace's repository is read-only."""
+    """Change the `writable` and `read_only` paths so that the workspace's repository is read-only, and return them."""
     git = find_git_places(root)
     if not git.folder:
         return SealedPaths(tuple(writable), tuple(read_only))
