@@ -176,7 +176,7 @@ class Frame(App[int]):
         self.reshape(event.size.width, event.size.height)
 
     def reshape(self, width: int = 0, height: int = 0) -> None:
-        """Lay out the widgets for this terminal size in cells; without arguments, for the current size."""
+        """Lay out the widgets for this terminal size in cells. The default is the current size."""
         width, height = width or self.size.width, height or self.size.height
         # A start page that offers models needs the space of the side panes.
         is_page = self.start is not None and bool(self.start.display) and self.start.content.needs_model

@@ -19,7 +19,7 @@ NOTHING = "Nothing to fork yet: send a message first."
 
 
 def fork(context: AppContext, argument: str) -> None:
-    """Fork the session at the event with the number `argument`; without an argument, at the newest event."""
+    """Fork the session at the event with the number `argument`. Without an argument, fork at the newest event."""
     seq = _parse_event(context, argument, "/fork", context.views.seq)
     if seq is not None:
         context.worker(_start(context, seq, tree_fork.fork), "fork")

@@ -21,14 +21,14 @@ FIRST_GROUPS: Final = "Prompt", "Commands", "App", "Transcript", "Menu"
 
 
 def show_help(context: AppContext, argument: str) -> None:
-    """List all keys and commands, the prompt's keys first; run the chosen action if it works on any screen."""
+    """List all keys and commands. The prompt's keys come first. Run the chosen action if it works on any screen."""
     groups = {name: number for number, name in enumerate(FIRST_GROUPS)}
     actions = sorted(context.app.actions, key=lambda action: groups.get(action.group, len(groups)))
     _list_actions(context, "Help", actions)
 
 
 def open_palette(context: AppContext, argument: str) -> None:
-    """List all actions that work on any screen, commands first; run the chosen action."""
+    """List all actions that work on any screen, and run the chosen action. Commands come first."""
     hidden = ("palette", "stop", "copy_or_stop")
     actions = [
         action for action in context.app.actions if action.scope == "app" and action.name not in hidden

@@ -55,7 +55,7 @@ class OpenSession:
 
 
 def open_replay(context: AppContext, argument: str) -> None:
-    """Show the session as it was at the event with the number `argument`; if `argument` is empty, at the newest event."""
+    """Show the session as it was at the event with the number `argument`. Without an argument, use the newest event."""
     if argument and (not argument.isdecimal() or int(argument) > context.views.seq):
         context.app.say(f"/replay needs the number of an event, up to {context.views.seq}.", "warning")
         return

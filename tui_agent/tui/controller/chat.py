@@ -371,7 +371,7 @@ class Chat:
         self.keep_blob(blob, await self.context.reader.read_text(blob))
 
     def keep_blob(self, blob: BlobText, whole: str) -> None:
-        """Store a long text that was read, for later searches, and draw it in the transcript."""
+        """Store a long text for later searches, and draw the text in the transcript."""
         self.blobs[blob.blob_sha256] = whole
         while len(self.blobs) > MAX_BLOBS:
             del self.blobs[next(iter(self.blobs))]
@@ -391,7 +391,7 @@ class Chat:
             self.widget.action_page(pages)
 
     def focus(self) -> None:
-        """Focus the transcript, with the cursor on a visible entry; while no model is set, focus the start page."""
+        """Focus the transcript, with the cursor on a visible entry. While no model is set, focus the start page."""
         if self.start.display and self.start.content.needs_model:
             self.start.focus()
         elif self.widget is not None and self.widget.display:

@@ -85,7 +85,7 @@ class ChoiceKeeper:
         self._context.app.say(f"Using {name}{self._remark}.{note}", "done")
 
     def remember(self, *, policy: str = "", **values: str | bool) -> None:
-        """Write `values` to the file of choices, in the background; save `policy` for the session's project only."""
+        """Write `values` to the file of choices in the background. `policy` is saved only for the session's project."""
         config = self._context.config
         if config is None or self._context.app.options.client != "app":
             return

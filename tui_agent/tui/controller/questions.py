@@ -26,7 +26,9 @@ def _asking_delegate(state: SessionStateView, request: PermissionRequested) -> s
 
 
 def _count_following(state: SessionStateView, request: PermissionRequested) -> int:
-    """Count the calls of the same tool that follow in the model's answer; the user will be asked about these next."""
+    """Count the calls of the same tool that follow in the model's answer. The user will be asked about these calls
+    next.
+    """
     calls = state.open_calls
     index = next((i for i, call in enumerate(calls) if call.call_id == request.call_id), len(calls))
     return sum(call.name == request.tool and call.agent == calls[index].agent for call in calls[index + 1 :])

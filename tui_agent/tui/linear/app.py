@@ -112,7 +112,7 @@ class LinePrinter:
         """True from sending a message until its turn starts. Another message sent in this time steers the turn."""
 
     def write_event(self, record: Envelope) -> None:
-        """Update the session's state from an event, and print the lines for the event, if any."""
+        """Update the session's state from an event, and print the lines for the event."""
         if self.state.apply(record):
             self.under_way = False
         self.approvals.apply(record)

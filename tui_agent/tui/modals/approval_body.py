@@ -180,7 +180,9 @@ class ApprovalBody:
         return [part(before + "policy "), name, part(after)]
 
     def risk(self, width: int, max_rows: int = 0) -> list[Strip]:
-        """Draw the risks of the request in at most `max_rows` rows (0: no limit); if cut off, the last row says so."""
+        """Draw the risks of the request in at most `max_rows` rows (0: no limit). If rows are cut off, the last row
+        says so.
+        """
         return self._draw_marked_text(
             self._request.risk, self._sheet.looks.symbols.warning, "warning", width, max_rows
         )

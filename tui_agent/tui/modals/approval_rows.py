@@ -134,7 +134,7 @@ class ApprovalRows(ApprovalState):
         return plan_command(rows, variants, risky, room, partial(self._more_row, width))
 
     def _tiny_plan(self, width: int) -> Plan:
-        """Return the plan for the smallest screens: everything scrolls, the most important rows first."""
+        """Return the plan for the smallest screens. All rows scroll, and the most important rows come first."""
         content = self.content
         preview = content.preview(width)
         error = content.rule_error(width) if self.typing else []
@@ -343,7 +343,7 @@ class ApprovalRows(ApprovalState):
     def _answers_in_one(self, width: int, remark: str = "") -> Strip:
         """Draw all answers in one row: on the smallest screens, and below a whole change or command.
 
-        Until everything relevant was visible, draw only the key that scrolls and the answer "no".
+        While a relevant row was never visible, draw only the key that scrolls and the answer "no".
         """
         is_wide = width >= _WIDE_ANSWERS
         left: list[Part] = []

@@ -143,7 +143,7 @@ class ApprovalState(Sheet[DecidePermission | None]):
         return self.field_of(self.chosen)
 
     def label_of(self, answer: Answer) -> str:
-        """Return the label of an answer. The label of "always" says where its rule applies."""
+        """Return the label of an answer. The label of "always" says where the saved rule applies."""
         return (
             always_label(self.request, everywhere=self.everywhere) if answer == "a" else WORDS[answer].label
         )

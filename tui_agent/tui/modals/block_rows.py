@@ -61,7 +61,7 @@ class PreviewTexts:
         return not self._pending
 
     def text_of(self, index: int) -> str:
-        """Return the text of the block with this index; until the full text has arrived, return its beginning."""
+        """Return the text of the block with this index. Until the full text has arrived, return the beginning."""
         match self._blocks[index]:
             case (
                 DiffBlock(diff=text)
@@ -86,7 +86,7 @@ class PreviewTexts:
 
 
 def diff_strips(path: str, diff: str, looks: Looks, width: int) -> list[Strip]:
-    """Draw a unified diff with code colours, `width` cells wide, without the transcript's gutter."""
+    """Draw a unified diff with code colours in `width` cells, without the transcript's gutter."""
     return [strip for strips in hunk_strips(path, diff, looks, width) for strip in strips]
 
 

@@ -99,7 +99,7 @@ def mark_trailing_blanks(diff: str) -> str:
 
 
 def wrap_exactly(line: str, room: int) -> list[str]:
-    """Split a line into pieces of at most `room` cells; joined, the pieces are equal to the line.
+    """Split a line into pieces of at most `room` cells. The joined pieces are equal to the line.
 
     Only the last piece can end with a blank. The line is broken before blanks if possible, otherwise at the edge.
     """

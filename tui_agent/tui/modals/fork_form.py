@@ -250,7 +250,9 @@ class ForkForm(Form[ForkRequest | None]):
 
     @property
     def open_field(self) -> Field | None:
-        """The field on the selected line; None if its text has several lines and so cannot be edited in the form."""
+        """The field on the selected line. None if the field's text has several lines, because the form cannot edit such
+        a text.
+        """
         if self.line_name == "folder":
             return self.draft.folder
         field = self.draft.text_field(self.line_name)

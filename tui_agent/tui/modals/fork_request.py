@@ -136,9 +136,8 @@ async def fork_point_at(
     record: Record | None,
     read: Callable[[LongText], Awaitable[str]],
 ) -> ForkPoint:
-    """Return the fork point at event `seq`, given the transcript and the state of its branch at that event.
-
-    `read` returns the whole of a message that is stored outside the log.
+    """Return the fork point at event `seq`. `entries` and `state` are the transcript and the state of the branch at
+    that event. `read` returns a message that is stored outside the log.
     """
     before = [entry for entry in entries if entry.seq <= seq]
     message = next((entry for entry in reversed(before) if _is_message(entry)), None)

@@ -146,7 +146,7 @@ class Picker(ChoiceSheet[str | None]):
         return next((index for index, item in enumerate(self.items) if item.current), 0)
 
     def set_items(self, items: Sequence[Item]) -> None:
-        """Replace the items; keep the selected item selected if it is among the new items."""
+        """Replace the items. The selected item stays selected if the new items contain it."""
         chosen = self.chosen_item
         self.items, self._filtered = list(items), None
         self._row_cache.clear()
@@ -376,7 +376,7 @@ class Picker(ChoiceSheet[str | None]):
         self._show_preview()
 
     def move_to_end(self, direction: int) -> bool:
-        """Select the first or last row. If text was typed, move the text's cursor instead."""
+        """Select the first or last row. If text was typed, move the cursor in the text instead."""
         if self.field.text:
             return False
         super().move_to_end(direction)

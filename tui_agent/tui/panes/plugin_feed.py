@@ -131,7 +131,7 @@ class PaneFeed:
             self._open(name)
 
     def open_page(self, name: str) -> None:
-        """Keep the pane up to date, because a page shows it; if `name` is empty, no page is open."""
+        """Keep the pane up to date, because a page shows it. An empty `name` means that no page is open."""
         self.page = name
         self._open(name)
 

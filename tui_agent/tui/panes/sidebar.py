@@ -93,7 +93,7 @@ class Sidebar(LinePane):
 def context_rows(view: "ContextMeterView", looks: Looks, width: int, most: int) -> list[Strip]:
     """Return the rows of the context pane: a bar with its limits, the sections, and the meter's level in words.
 
-    There are at most `most` rows; if they do not suffice, the smallest sections are left out first.
+    There are at most `most` rows. If this is too few, the smallest sections are left out first.
     """
     pen = Pen(looks, "s1")
     indent = pen.part("  ")

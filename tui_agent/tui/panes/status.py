@@ -100,7 +100,7 @@ class Status(LinePane):
         return [*parts, pen.part(clock + note, "t3")]
 
     def _pipeline(self, room: int) -> list[Part]:
-        """Return the pipeline's stages, with the current stage emphasised, in the longest form that fits."""
+        """Return the pipeline's stages in the longest form that fits. The current stage is emphasised."""
         symbols, lit, pen = self.looks.symbols, self.view.stage, self.pen
         lit_stage = pen.part(f"[{lit}]", "accent", bold=True)
         every: list[Part] = []

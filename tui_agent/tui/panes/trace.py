@@ -150,7 +150,7 @@ def tokens(span: "Span", count: int | None) -> str:
 
 
 def duration(span: "Span", now: float) -> str:
-    """Format the span's duration; for a running span, the time since its start."""
+    """Format the span's duration. For a running span, use the time since the start."""
     if span.duration_ms is not None:
         return format_duration(span.duration_ms / 1000)
     if span.state in ("running", "waiting"):
@@ -189,8 +189,8 @@ def trace_rows(
 def folds_of_pane(view: "TraceView", folds: Mapping[int, bool], room: int) -> dict[int, bool]:
     """Map the spans of the pane to True (folded) or False (unfolded).
 
-    Older turns are folded unless the user unfolded them. If the newest turn needs more than `room` rows, its finished
-    iterations are folded, from the top.
+    Older turns are folded unless the user unfolded them. If the newest turn needs more than `room` rows, the finished
+    iterations of that turn are folded, from the top.
     """
     recent = view.roots[-max(2, room) :]
     drawn = {**dict.fromkeys(recent[:-1], True), **folds}

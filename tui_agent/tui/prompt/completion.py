@@ -97,7 +97,7 @@ def match(query: str, text: str) -> tuple[int, tuple[int, ...]] | None:
 
 
 def _loosens(command: str, policy: str) -> bool:
-    """Return True if a command such as `/policy bypass` sets a looser policy than `policy`, the current policy."""
+    """Return True if a command such as `/policy bypass` sets a looser policy than the current `policy`."""
     name, _, value = command.partition(" ")
     order = list(DESCRIPTIONS)
     return (
@@ -196,8 +196,8 @@ def file_candidates(
 def resource_candidates(query: str, mentions: Sequence[tuple[str, str]]) -> list[Candidate]:
     """Return the resources of MCP servers (`SERVER:URI`) that match the query.
 
-    A URI can contain a variable, e.g. `{path}`. Then only the part before the variable is completed. If the query is
-    longer than this part, the URI does not match.
+    A URI can contain a variable, e.g. `{path}`. In this case, only the part before the variable is completed. If the
+    query is longer than this part, the URI does not match.
     """
     candidates: list[Candidate] = []
     for text, _ in mentions:

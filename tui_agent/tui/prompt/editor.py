@@ -31,7 +31,7 @@ _DEFAULT_KEYS = KeyMap()
 
 
 class MessageArea(TextArea, inherit_css=False):
-    """The text area of a message, with chips, restoring of erased text, and earlier messages.
+    """The text area of a message. It has chips, can restore erased text, and can show earlier messages.
 
     The text is always clean (see `tui.text`).
     """
@@ -166,7 +166,7 @@ class MessageArea(TextArea, inherit_css=False):
         self.erase_to_end()
 
     def erase_to_end(self) -> None:
-        """Erase from the cursor to the end of the line; at the end, erase the line break."""
+        """Erase from the cursor to the end of the line. At the end of the line, erase the line break."""
         row, column = self.cursor_location
         end = self.get_cursor_line_end_location()
         at_end = column == end[1] and row + 1 < self.document.line_count

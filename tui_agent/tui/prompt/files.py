@@ -92,7 +92,7 @@ class _Lines:
 
 
 class PathIndex:
-    """Searchable paths of files and of their folders (which end with a slash), shorter paths first."""
+    """Searchable paths of files and folders, shorter paths first. The path of a folder ends with a slash."""
 
     def __init__(self, files: Iterable[str]) -> None:
         self.files = list(files)

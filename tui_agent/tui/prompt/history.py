@@ -80,7 +80,9 @@ class History:
         return self.entries[self._index]
 
     def newer_message(self) -> str | None:
-        """Return the next newer message, or the unsent text after the last message; None while not browsing."""
+        """Return the next newer message, or the unsent text after the last message. None if the user is not
+        browsing.
+        """
         if self._index is None:
             return None
         if self._index + 1 < len(self.entries):

@@ -37,7 +37,7 @@ class Menu(LinePane):
         self._top = 0
 
     def offer(self, candidates: Sequence[Candidate], *, choose: bool = True) -> None:
-        """Show these candidates and select the first; with `choose` False, select none."""
+        """Show these candidates and select the first one. If `choose` is False, select no candidate."""
         if candidates != self.candidates:
             self.candidates = candidates
             self.chosen, self._top = 0 if choose else -1, 0

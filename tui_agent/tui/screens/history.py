@@ -33,7 +33,7 @@ _ROLES: dict[SimulationRole, Role] = {"user": "accent", "agent": "success", "env
 class HistoryScreen(LinesScreen):
     """The messages of a simulation: all messages, or only the messages that the chosen viewer sees.
 
-    Its keys are in the scopes `history` and `viewer`.
+    The screen's keys have the scopes `history` and `viewer`.
     """
 
     key_methods = {"history_viewer": "choose_viewer", "history_message": "move_message"}

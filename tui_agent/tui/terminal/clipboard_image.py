@@ -57,7 +57,9 @@ def read_clipboard_image(environ: Mapping[str, str]) -> bytes | None:
 
 
 def save_image(image: bytes, folder: Path) -> Path:
-    """Save an image in `folder`, readable only by the user, and delete old images there; return the image's path."""
+    """Save an image in `folder`, delete old images there, and return the image's path. Only the user can read the
+    image.
+    """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for old in folder.glob("*.png"):
         if old.stat().st_mtime < time.time() - KEEP_S:

@@ -61,7 +61,7 @@ def parse_diff(diff: str, *, reveal: bool = True) -> list[DiffLine]:
 
 
 def diff_rows(lines: Sequence[DiffLine], path: str, look: Look, *, dim: bool = False) -> list[Row]:
-    """Return the rows of a parsed diff. `dim` gives all text the colour of hints, for a change that was denied."""
+    """Return the rows of a parsed diff. `dim` gives all text the colour of hints. It is used for a denied change."""
     lexer = lexer_for("", path)
     after = iter(tokens([line.text for line in lines if line.sign in " +"], lexer))
     before = iter(tokens([line.text for line in lines if line.sign == "-"], lexer))

@@ -85,7 +85,7 @@ def new_stream(look: Look) -> MarkdownStream:
 
 
 def has_gaps(entry: Entry, rows: int) -> bool:
-    """Return True if the entry, drawn with this number of rows, needs an empty row before and after it."""
+    """Return True if the entry needs an empty row before and after it. `rows` is the number of its drawn rows."""
     match entry:
         case UserEntry() | AnswerEntry() | TurnEntry() | QuestionEntry():
             return rows > 0

@@ -119,7 +119,7 @@ def may_close_fence(piece: OpenPiece, line: str) -> bool:
 def starts_table(piece: OpenPiece, line: str) -> bool:
     """Return True if the paragraph and this line begin a table.
 
-    The paragraph's last line is then the table's header, and this line is the delimiter row (`|---|---|`).
+    In this case, the paragraph's last line is the table's header, and this line is the delimiter row (`|---|---|`).
     """
     if piece.kind != "para" or "|" not in line + piece.lines[-1] or not _DELIMITER.match(line):
         return False

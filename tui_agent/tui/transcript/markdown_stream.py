@@ -182,7 +182,7 @@ class MarkdownStream:
 
 
 def markdown_strips(text: str, looks: Looks, width: int, base: Role) -> list[Strip]:
-    """Draw a complete Markdown text as strips of this width in cells, without the transcript's gutter."""
+    """Draw a complete Markdown text as strips of `width` cells, without the transcript's gutter."""
     look = Look(looks.palette, looks.symbols, width + MARGIN, base=base)
     stream = MarkdownStream(look, Place((), ()))
     stream.update(text, done=True)

@@ -173,7 +173,7 @@ def _state_mark(entry: ToolEntry, symbols: Symbols) -> tuple[str, Role]:
 def _target_lines(entry: ToolEntry, look: Look, room: int, *, full: bool) -> tuple[list[list[Run]], int]:
     """Return the lines of a call's target, and the number of hidden lines.
 
-    In a target, the text after two spaces is a note, and has the colour of hints. Unless `full`, a single path is
+    In a target, the text after two spaces is a note, and has the colour of hints. Without `full`, a single path is
     shortened to `room` cells.
     """
     target = clean(entry.target, reveal=True).strip("\n")

@@ -55,7 +55,7 @@ class Viewport:
 
     @property
     def new_rows(self) -> int:
-        """Number of rows that were added at the end since the user scrolled up, and are still below the view."""
+        """Number of rows below the view that were added at the end after the user scrolled up."""
         if self.anchored or not len(self.layout):
             return 0
         index, height = self._seen

@@ -162,7 +162,7 @@ class Lines(ScrollView):
 class ChoiceList(Lines, Generic[ItemT], can_focus=True):
     """A list with one item per row.
 
-    `draw` draws an item for a width, selected or not; `empty_text` is shown if there are no items.
+    `draw` draws a selected or unselected item in a given width. `empty_text` is shown if there are no items.
     """
 
     rows_below: ClassVar[int] = 0
@@ -172,7 +172,7 @@ class ChoiceList(Lines, Generic[ItemT], can_focus=True):
         """Message that is posted when another item is selected."""
 
     class Used(Message):
-        """Message that is posted when the user clicks the selected row, in order to use its item."""
+        """Message that is posted when the user clicks the selected row to use the item."""
 
     def __init__(self, looks: Callable[[], Looks], draw: Callable[[ItemT, int, bool], Strip]) -> None:
         super().__init__(looks)

@@ -71,7 +71,7 @@ def row(
     margin: int = 2,
     ellipsis: str = "",
 ) -> Strip:
-    """Draw a row: `left` from column 0, `right` ending `margin` cells before the edge.
+    """Draw a row. `left` begins at column 0, and `right` ends `margin` cells before the edge.
 
     All other cells have the style `fill`.
     """

@@ -300,7 +300,7 @@ class Sheet(SheetFrame[ResultT]):
         return self.keys_rows(width)
 
     def keys_rows(self, width: int) -> list[Strip]:
-        """Return the last row of a sheet that covers the footer, with the sheet's keys; otherwise no row."""
+        """If the sheet covers the footer, return a last row with the sheet's keys. Otherwise, return no row."""
         return [*self.spacer(width), self.keys_line(width)] if self.is_full else []
 
     def keys_line(self, width: int, right: str = "") -> Strip:

@@ -17,7 +17,7 @@ _EDITING: Final = frozenset({"backspace", "enter", "tab", "shift+enter", "alt+en
 
 
 class TypedAhead:
-    """Passes keys that a question ignores to the prompt, by calling `give`.
+    """Calls `give` with each key that a question ignored, to pass the key on to the prompt.
 
     `midway` means that the prompt already contains text.
     """

@@ -62,7 +62,7 @@ def final_sums(side: Side) -> Beat:
 def sums_at(side: Side, ms: float) -> Beat:
     """Return the numbers of a compared session `ms` milliseconds after the fork point.
 
-    If the session ended before that time, return its final numbers.
+    If the session ended before that time, return the session's final numbers.
     """
     if not side.timeline or ms >= side.timeline[-1].at_ms:
         return final_sums(side)
@@ -77,7 +77,7 @@ def sums_at(side: Side, ms: float) -> Beat:
 def build_figures(left: Side, right: Side, now: tuple[Beat, Beat] | None = None) -> list[Figure]:
     """Return the rows of the comparison's table in their fixed order.
 
-    `now` has the numbers of both sessions at one moment. If it is None, use the numbers at the end of each session.
+    `now` has the numbers of both sessions at one moment. If `now` is None, use the numbers at the end of each session.
     """
     ends = final_sums(left), final_sums(right)
     own, other = now or ends

@@ -245,7 +245,7 @@ class SpanList(ChoiceList[int]):
     # -- moving ----------------------------------------------------------------------------------------------------
 
     def choose(self, index: int) -> None:
-        """Select the span in the row `index`; its turn sets the time scale of the bars."""
+        """Select the span in the row `index`. The span's turn sets the time scale of the bars."""
         scale = self.scale()
         super().choose(index)
         if self.scale() != scale:
