@@ -15,6 +15,7 @@ from tui_agent.protocol.events.context import (
     RepomapBuilt,
     Truncation,
 )
+from tui_agent.protocol.events.hook import HOOK_STOPPED, HookRan
 from tui_agent.protocol.events.model import ModelRetried
 from tui_agent.protocol.events.plugin import PluginFailed
 from tui_agent.protocol.events.session import LogRepaired, SessionStarted
@@ -93,6 +94,14 @@ def test_a_damaged_log_is_said_with_the_place_of_what_was_moved(capsys: pytest.C
     told = capsys.readouterr().err
     assert "The end of the session's log was damaged. It was moved to events.torn-1 in . (7 B)." in told
     assert "2 damaged lines were skipped in events.jsonl." in told
+
+
+def test_a_hook_that_failed_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    story, telling = Story(), WarningPrinter(lambda record: None)
+    for fault in ("", HOOK_STOPPED, "It failed: ValueError: boom", "It failed: ValueError: boom"):
+        telling(story(HookRan(event="before_prompt", command="plugin mine", source="plugin", fault=fault)))
+    expected = "tui-agent: The hook before_prompt (plugin mine): It failed: ValueError: boom\n"
+    assert capsys.readouterr().err == expected
 
 
 def test_each_new_try_of_a_request_is_said(capsys: pytest.CaptureFixture[str]) -> None:

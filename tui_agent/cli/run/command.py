@@ -47,6 +47,7 @@ from tui_agent.protocol.events.context import (
     RepomapBuilt,
     Truncation,
 )
+from tui_agent.protocol.events.hook import HOOK_STOPPED, HookRan
 from tui_agent.protocol.events.model import ModelRetried
 from tui_agent.protocol.events.plugin import MCP_OWNER, PluginFailed, PluginLoaded
 from tui_agent.protocol.events.session import ErrorRaised, LogRepaired, SessionEnded, SessionStarted
@@ -367,12 +368,14 @@ class WarningPrinter:
             case PluginLoaded(plugin=plugin, left_out=left_out):
                 for sentence in left_out:
                     self._warn(f"MCP server {plugin.removeprefix(MCP_OWNER)}: {sentence}")
+            case HookRan(event=event, command=command, fault=fault) if fault and fault != HOOK_STOPPED:
+                self._warn(f"The hook {event} ({command}): {fault}")
             case ErrorRaised(where=where, message=message, hint=hint) if where.startswith(_WARNED_PLACES):
                 self._warn(f"{message.rstrip('.')}. {hint}".rstrip())
             case ModelRetried(message=message, attempt=attempt, wait_s=wait_s):
                 warn(f"{' '.join(message.split())} Attempt {attempt + 1} in {format_elapsed(wait_s)}.")
-            case ContextWindowInferred() as event:
-                self._warn(" ".join(inferred_window_notice(event)))
+            case ContextWindowInferred() as inferred:
+                self._warn(" ".join(inferred_window_notice(inferred)))
             case ContextTruncated(truncations=cuts) as cut if record.agent == MAIN_AGENT:
                 self._warn(truncation_notice(cut), cuts)
             case ContextCompacted(truncations=cuts) if cuts and record.agent == MAIN_AGENT:
