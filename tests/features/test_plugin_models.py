@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 
 from tui_agent.config.options import SessionOptions
-from tui_agent.errors import PluginError
+from tui_agent.errors import ConfigError, PluginError
 from tui_agent.plugin_host.api import OwnedApi
+from tui_agent.plugin_host.loader import LoadedPlugins
 from tui_agent.ports.model import ModelClient
 from tui_agent.protocol.envelope import Envelope, Record
 from tui_agent.protocol.events.session import ErrorRaised
 from tui_agent.protocol.settings import ModelInfo
 from tui_agent.session.headless_turn import run_turn
-from tui_agent.wiring.models import build_model_factory
+from tui_agent.wiring.models import ClientCache, build_model_factory
 from tui_agent.wiring.session import open_session
 from tui_agent.wiring.startup_context import load_startup_context
 
@@ -107,3 +108,15 @@ async def test_a_client_that_fails_while_closing_is_told_and_the_run_still_ends(
     (raised,) = [payload for payload in payloads if isinstance(payload, ErrorRaised)]
     assert raised.message == "A model client that was being closed failed: SystemExit: 3"
     assert payloads[-1].kind == "run.finished"
+
+
+def test_a_model_that_cannot_be_used_has_its_own_reason_and_hint(tmp_path: Path) -> None:
+    base = load_startup_context(SessionOptions(cwd=tmp_path))
+    models = build_model_factory(base, LoadedPlugins())
+    clients = ClientCache(models)
+    with pytest.raises(
+        ConfigError, match=r"^a.yaml is larger than 1 MB. Or choose another model with /model.$"
+    ):
+        clients.get(models.no_model("a.yaml is larger than 1 MB."))
+    with pytest.raises(ConfigError, match=r"^No model is set. Choose one with /model"):
+        clients.get(models.no_model())

@@ -46,6 +46,8 @@ def tools() -> list[dict[str, object]]:
         return [tool(f"tool_{number}", f"Does thing number {number}.") for number in range(1_000)]
     if MODE == "untyped":
         return [tool("greet"), tool("list", schema={"type": "string"})]
+    if MODE == "doubles":
+        return [tool("greet"), tool("greet", "Another one."), tool("a.b"), tool("a/b")]
     if MODE == "liar":
         return [
             tool("greet", schema={"type": "object", "properties": {"b": {"$ref": "#/no"}}, "required": [7]})

@@ -14,7 +14,7 @@ from tui_agent.config.settings.mcp_logins import LoginFile
 from tui_agent.errors import UsageError
 from tui_agent.mcp.server_runner import OFF, ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
-from tui_agent.mcp.tool_names import tool_name
+from tui_agent.mcp.tool_names import name_tools
 from tui_agent.wiring.mcp import configured_servers, server_settings, start_times
 from tui_agent.wiring.startup_context import StartupContext
 from tui_agent.workspace.local.environment import LocalEnvironment
@@ -123,11 +123,11 @@ def check_server(arguments: argparse.Namespace) -> int:
         start_times(base).save(settings, runner.start_seconds)
     tools = [
         {
-            "name": tool_name(settings.name, tool.name),
+            "name": name,
             "read_only": tool.read_only,
             "description": tool.description,
         }
-        for tool in runner.tools
+        for name, tool in name_tools(settings.name, runner.tools).items()
     ]
     if arguments.json:
         left_out = list(runner.left_out)

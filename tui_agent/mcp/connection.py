@@ -34,11 +34,11 @@ from tui_agent.mcp.results import as_resource, as_tool_result
 from tui_agent.mcp.schema_repair import repair_schema
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.server_tool import CallServices, RemoteTool, digest_tool
-from tui_agent.mcp.stdio_transport import END_GRACE_S, MAX_LINE_BYTES, StdioTransport
+from tui_agent.mcp.stdio_transport import END_GRACE_S, StdioTransport
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ResourceContent, ToolResult
 from tui_agent.protocol.base import JsonMap
-from tui_agent.units import format_bytes, format_time_limit
+from tui_agent.units import format_time_limit
 
 MAX_TOOLS = 1_000
 MAX_PROMPTS = 100
@@ -73,6 +73,7 @@ class Connection:
     lists: ListCheck
     ended: anyio.Event | None
     login: ServerLogin | None = None
+    pipes: StdioTransport | None = None
 
     @property
     def version(self) -> str:
@@ -81,20 +82,24 @@ class Connection:
         return "" if info is None else clean_line(info.version, 40)
 
     async def list_tools(self) -> tuple[RemoteTool, ...]:
-        """Return the tools that the server offers, at most `MAX_TOOLS`."""
+        """Return the tools that the server offers, at most `MAX_TOOLS`, and one of those with the same name."""
         if self.client.server_capabilities.tools is None:
             return ()
         self.lists.begin("tools")
-        tools: list[RemoteTool] = []
+        tools: dict[str, RemoteTool] = {}
         async for page in _pages(self.client.list_tools):
-            tools += map(_as_remote_tool, page.tools)
+            for tool in page.tools:
+                if tool.name in tools:
+                    self.lists.leave_out_duplicate("tools", tool.name)
+                else:
+                    tools[tool.name] = _as_remote_tool(tool)
             if len(tools) >= MAX_TOOLS:
                 break
-        return tuple(tools[:MAX_TOOLS])
+        return tuple(tools.values())[:MAX_TOOLS]
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """A sentence for each tool and prompt that is not offered, because the server describes it wrongly."""
+        """A sentence for each tool and prompt that is not offered, because the server lists it wrongly."""
         return self.lists.left_out("tools", "prompts")
 
     async def call_tool(self, name: str, arguments: JsonMap, services: CallServices) -> ToolResult:
@@ -212,8 +217,8 @@ def _naming_faults(connection: Connection, limit_s: float | None = None) -> Iter
         if connection.login is not None and connection.login.refused.is_set():
             raise ToolError(f"The MCP server {LoginNeeded(connection.settings.name)}") from error
         if connection.ended is not None and connection.ended.is_set():
-            limit_text = format_bytes(MAX_LINE_BYTES)
-            raise ToolError(f"The server ended, or its answer has more than {limit_text}.") from error
+            fault = connection.pipes.fault if connection.pipes is not None else ""
+            raise ToolError(f"The server was stopped: {fault}." if fault else "The server ended.") from error
         raise ToolError(f"The server refused: {clean_line(error.error.message, 500)}") from error
     except (ValidationError, RuntimeError, ValueError) as error:
         raise ToolError(f"The server sent an answer that is not valid: {describe_fault(error)}") from error
@@ -264,7 +269,7 @@ async def connect(
         try:
             async with _open_client(elicitation, lists, pipes.open(), root, on_change) as client:
                 is_open = True
-                yield Connection(client, elicitation, settings, lists, pipes.ended)
+                yield Connection(client, elicitation, settings, lists, pipes.ended, pipes=pipes)
         finally:
             exit_code = await process.end(END_GRACE_S if is_open and not pipes.ended.is_set() else 0.0)
     except (MCPError, ExceptionGroup) as error:

@@ -39,6 +39,13 @@ class ListCheck:
         """Forget what was removed from a list, because the list is requested again."""
         self._left_out[key].clear()
 
+    def leave_out_duplicate(self, key: str, name: str) -> None:
+        """Note that an item was left out of a list, because the list has another item of the same name."""
+        kind = key.removesuffix("s")
+        self._left_out[key].append(
+            f"The server has two {key} named {clean_line(name, 80)}; the second {kind} is left out."
+        )
+
     def left_out(self, *keys: str) -> tuple[str, ...]:
         """Return a sentence for each item that was removed from the lists.
 

@@ -20,11 +20,11 @@ from tui_agent.mcp.server_runner import ServerRunner
 from tui_agent.mcp.server_settings import ServerSettings
 from tui_agent.mcp.server_tool import RemoteTool, ServerTool
 from tui_agent.mcp.start_times import MAX_PATIENCE_S, StartTimes
-from tui_agent.mcp.tool_names import tool_name
+from tui_agent.mcp.tool_names import name_tools, tool_name
 from tui_agent.mcp.tool_search import SEARCH, ToolSearch, is_too_large
 from tui_agent.ports.environment import ProcessOpener
 from tui_agent.ports.tool import ResourceContent, Tool
-from tui_agent.protocol.events.plugin import MCP_OWNER, RESOURCES, PluginFailed, PluginLoaded
+from tui_agent.protocol.events.plugin import MCP_OWNER, NOT_ANSWERED, RESOURCES, PluginFailed, PluginLoaded
 
 CLOSE_LIMIT_S = 3.0
 STARTS_PER_CORE = 2
@@ -107,7 +107,7 @@ class McpServers:
                     group.start_soon(self._wait_for_start, runner, prompt)
         for runner in self._runners:
             if not runner.settled.is_set():
-                runner.go_on_without("it has not answered yet. Its tools are used as soon as it answers")
+                runner.go_on_without(NOT_ANSWERED)
                 if runner.start_began is not None:
                     await to_thread.run_sync(self._times.save, runner.settings, math.inf)
 
@@ -212,10 +212,8 @@ def _tools_of(runner: ServerRunner) -> list[Tool[Any]]:
 
     If there are too many tools to list, return a search tool, followed by the tools that it found.
     """
-    server, names = runner.settings.name, dict[str, RemoteTool]()
-    for remote in runner.tools:
-        name = tool_name(server, remote.name, names)
-        names.setdefault(name, remote)
+    server = runner.settings.name
+    names = name_tools(server, runner.tools)
     is_large = is_too_large(runner.tools)
     tools: list[Tool[Any]] = []
     if is_large:

@@ -2,11 +2,28 @@
 
 import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from typing import Protocol, TypeVar
 
 MAX_CHARS = 64
 _DIGEST_CHARS = 8
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class _Tool(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+ToolT = TypeVar("ToolT", bound=_Tool)
+
+
+def name_tools(server: str, tools: Iterable[ToolT]) -> dict[str, ToolT]:
+    """Return a server's tools by the names that the model sees."""
+    names = dict[str, ToolT]()
+    for tool in tools:
+        names[tool_name(server, tool.name, names)] = tool
+    return names
 
 
 def tool_name(server: str, tool: str, taken: Collection[str] = ()) -> str:

@@ -59,8 +59,10 @@ class ClientCache:
     def get(self, info: ModelInfo) -> ModelClient:
         """Return the client for a model. Raises `ConfigError` if no model is set or the model cannot be used."""
         if info.provider == NO_MODEL:
+            if info.fault:
+                raise ConfigError(info.fault, hint="Or choose another model with /model.")
             hint = "Choose one with /model, or try `tui-agent demo`, which needs no account."
-            raise ConfigError(info.fault or "No model is set.", hint=hint)
+            raise ConfigError("No model is set.", hint=hint)
         if info not in self._clients:
             self._clients[info] = self._models.client(info)
         return self._clients[info]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.cli.main import main
+from tui_agent.mcp.tool_names import tool_name
 
 SERVER = Path(__file__).parents[2] / "stubs" / "mcp_server.py"
 
@@ -25,6 +26,9 @@ args = ["{SERVER}", "good"]
 [mcp.bad]
 command = "{sys.executable}"
 args = ["{SERVER}", "exits"]
+[mcp.doubles]
+command = "{sys.executable}"
+args = ["{SERVER}", "doubles"]
 [mcp.keyless]
 url = "https://example.org/mcp"
 headers = {{ Authorization = "Bearer ${{NO_SUCH_TOKEN}}" }}
@@ -55,12 +59,13 @@ def test_the_list_has_a_projects_servers_only_if_it_is_trusted(
     assert [(each["name"], each["state"]) for each in found] == [
         ("good", "on"),
         ("bad", "on"),
+        ("doubles", "on"),
         ("keyless", "faulty"),
         ("resting", "off"),
     ]
-    assert found[2]["fault"] == "the variable NO_SUCH_TOKEN is not set"
+    assert found[3]["fault"] == "the variable NO_SUCH_TOKEN is not set"
     assert main(["mcp", "list", "--json", "--trust-project", "-C", str(place)]) == 0
-    assert [(each["name"], each["starts"]) for each in shown(capsys)][::4] == [
+    assert [(each["name"], each["starts"]) for each in shown(capsys)][::5] == [
         ("good", f"{sys.executable} {SERVER} good"),
         ("theirs", "y"),
     ]
@@ -75,6 +80,11 @@ def test_a_check_starts_the_server(place: Path, capsys: pytest.CaptureFixture[st
         "mcp_good_slow",
         "mcp_good_look",
     ]
+    assert main(["mcp", "check", "doubles", "-C", str(place)]) == 0
+    output = capsys.readouterr()
+    names = [line.split(":")[0].strip() for line in output.out.splitlines()[1:]]
+    assert names == ["mcp_doubles_greet", "mcp_doubles_a_b", tool_name("doubles", "a/b", ["mcp_doubles_a_b"])]
+    assert "The server has two tools named greet" in output.err
     assert main(["mcp", "check", "bad", "-C", str(place)]) == 1
     assert "it ended with 1: no such option: --mcp" in capsys.readouterr().out
 
@@ -109,7 +119,7 @@ def test_a_folder_of_that_name_is_no_file(place: Path, capsys: pytest.CaptureFix
     (place / ".mcp.json").unlink()
     (place / ".mcp.json").mkdir()
     assert main(["mcp", "list", "--json", "--trust-project", "-C", str(place)]) == 0
-    assert len(shown(capsys)) == 4
+    assert len(shown(capsys)) == 5
 
 
 def test_a_project_cannot_change_a_server_of_the_user(

@@ -70,7 +70,7 @@ async def test_a_resource_that_is_too_large_is_refused_and_the_server_runs_again
     async with running(tmp_path, server("resources"), (0.0, 0.0)) as (runner, changes):
         big = await runner.read_resource("note:big/8")
         assert len(big.text) == 4_000_000
-        with pytest.raises(ToolError, match="The server ended, or its answer has more than 16 MB"):
+        with pytest.raises(ToolError, match="The server was stopped: it wrote a line of more than 16 MB"):
             await runner.read_resource("note:big/50")
         while not runner.fault:
             await changes.wait()

@@ -26,7 +26,7 @@ from tui_agent.mcp.server_tool import CallServices
 from tui_agent.mcp.servers import McpServers
 from tui_agent.mcp.start_times import StartTimes
 from tui_agent.ports.tool import Answer, ToolResult
-from tui_agent.protocol.events.plugin import PluginFailed, PluginLoaded
+from tui_agent.protocol.events.plugin import NOT_ANSWERED, PluginFailed, PluginLoaded
 from tui_agent.protocol.parts import ImageContent, TextContent
 from tui_agent.workspace.local.environment import LocalEnvironment
 
@@ -156,6 +156,12 @@ async def test_an_invalid_tool_is_left_out_and_named(tmp_path: Path) -> None:
     )
 
 
+async def test_tools_of_the_same_name_are_named_and_left_out(tmp_path: Path) -> None:
+    async with running(tmp_path, server("doubles")) as (runner, _):
+        assert [tool.name for tool in runner.tools] == ["greet", "a.b", "a/b"]
+        assert runner.left_out == ("The server has two tools named greet; the second tool is left out.",)
+
+
 @pytest.mark.parametrize(
     ("mode", "reason"), [("no-prompts", "Method not found"), ("mute-prompts", "did not answer within 5 s")]
 )
@@ -259,7 +265,7 @@ async def test_a_run_waits_shortly_for_servers_that_do_not_answer_and_only_once(
             await servers.aclose()
         return [event.message for event in events if isinstance(event, PluginFailed)], seconds
 
-    late = ["It has not answered yet. Its tools are used as soon as it answers"]
+    late = [NOT_ANSWERED]
     messages, seconds = await wait(silent)
     assert messages == late and 1.5 < seconds < 9.0
     messages, seconds = await wait(silent)

@@ -318,6 +318,8 @@ def record_json(record: Record) -> str:
 def _plugin_warning(failed: PluginFailed) -> str:
     if failed.login_command:
         return f"The {failed.title} needs login: {failed.login_command}."
+    if failed.is_late:
+        return f"The {failed.title} is still starting. {failed.message}"
     where = f" ({failed.where})" if failed.where else ""
     return " ".join(f"The {failed.title} is off. {failed.message}{where}".split())
 

@@ -267,10 +267,7 @@ def _describe_shell_end(payload: UserShellFinished) -> str:
 
 @NOTICE_HANDLERS.on(PluginFailed)
 def _on_plugin_failed(draft: Draft, ev: Envelope, payload: PluginFailed) -> None:
-    lines = f"The {payload.title} failed.", payload.message
-    if payload.login_command:
-        lines = f"The {payload.title} needs login.", f"Run in a terminal: {payload.login_command}"
-    draft.add_notice(ev, "plugin", "warning", lines)
+    draft.add_notice(ev, "plugin", "warning", payload.lines)
 
 
 @NOTICE_HANDLERS.on(CommandRan)

@@ -12,7 +12,8 @@ RESOURCES = "resource:"
 """Prefix of a contribution of an MCP server that offers resources. The server's name follows."""
 NEEDS_LOGIN = "Needs login: "
 """Start of the message of an MCP server that needs a login. The login command follows."""
-
+NOT_ANSWERED = "It has not answered yet. Its tools are used as soon as it answers."
+"""Message of an MCP server that is still starting when the session begins without it."""
 
 SettingKind: TypeAlias = Literal["switch", "choice", "number", "text", "table", "key"]
 """How a setting is edited.
@@ -38,7 +39,7 @@ class PluginLoaded(Payload):
     `contributions` are the things that it registered, such as `tool:read_file`. `settings` are the settings in its
     table `[plugins.NAME]` of config.toml, and its keys. `while_running` is True if the plugin was loaded during the
     session because its files are new or changed. `left_out` has a sentence for each tool or prompt that is not offered
-    because the MCP server describes it wrongly.
+    because the MCP server lists it wrongly.
     """
 
     kind: Literal["plugin.loaded"] = "plugin.loaded"
@@ -79,10 +80,22 @@ class PluginFailed(Payload):
         return f"{self.part} of the {owner}" if self.part else owner
 
     @property
+    def is_late(self) -> bool:
+        """True if an MCP server is still starting, so that nothing has failed."""
+        return self.message == NOT_ANSWERED
+
+    @property
     def login_command(self) -> str:
         """The login command of an MCP server that needs a login. Empty if the server failed for another reason."""
         is_server = self.plugin.startswith(MCP_OWNER) and self.message.startswith(NEEDS_LOGIN)
         return self.message.removeprefix(NEEDS_LOGIN) if is_server else ""
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """The lines of the chat: the state of the plugin or server, then the reason or the command to run."""
+        if self.login_command:
+            return f"The {self.title} needs login.", f"Run in a terminal: {self.login_command}"
+        return f"The {self.title} {'is still starting' if self.is_late else 'failed'}.", self.message
 
 
 class PluginEvent(Payload):

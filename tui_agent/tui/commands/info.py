@@ -160,6 +160,8 @@ def show_servers(context: AppContext, argument: str) -> None:
                 continue
             if isinstance(plugin, PluginFailed) and plugin.login_command:
                 facts.pair(name, f"needs login: {plugin.login_command}", "warning", names=16)
+            elif isinstance(plugin, PluginFailed) and plugin.is_late:
+                facts.pair(name, f"still starting: {plugin.message}", "warning", names=16)
             elif isinstance(plugin, PluginFailed):
                 facts.pair(name, f"failed: {plugin.message} {plugin.where}".rstrip(), "error", names=16)
             else:
