@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -39,7 +40,7 @@ BAD_HOOKS = {
     "prints 100 MB of errors": ("head -c 100000000 /dev/zero >&2; exit 7", "wrote more than 1 MB"),
     "prints without end": ("yes", "stopped, because it wrote more than 1 MB"),
     "prints errors without end": ("yes >&2", "stopped, because it wrote more than 1 MB"),
-    "nests": (f"{sys.executable} -c 'print(\"[\" * 100000)'", "not JSON"),
+    "nests": (f"{shlex.quote(sys.executable)} -c 'print(\"[\" * 100000)'", "not JSON"),
     "hangs": ("sleep 1000 & echo $! > pid; sleep 1000", "stopped after 0.3 s"),
 }
 
@@ -66,7 +67,7 @@ async def test_a_broken_hook_is_told_of_and_the_call_falls_to_asking(tmp_path, n
 
 
 async def test_a_command_gets_json_and_answers_in_json(tmp_path):
-    script = f"""{sys.executable} -c '
+    script = f"""{shlex.quote(sys.executable)} -c '
 import json, sys
 asked = json.load(sys.stdin)
 assert asked["tool_input"] == {{"words": "a\\u00e9\\n"}}

@@ -1,6 +1,7 @@
 """A session's figures against a count by hand: what was read, searched, edited and tested, and where."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -32,9 +33,11 @@ async def test_a_session_that_edits_with_commands_is_measured_as_a_person_would_
         use("grep", pattern="one"),  # parts 0 and 1
         call(*reads, text="I look."),  # 2, calls 3 and 4, results 5 and 6
         use("read_file", path="a.py", offset=3, limit=4),  # 7 and 8: lines that were seen
-        use("run_tests", command=f"{sys.executable} -m pytest -q test_b.py"),  # 9 and 10: before any edit
+        use(
+            "run_tests", command=f"{shlex.quote(sys.executable)} -m pytest -q test_b.py"
+        ),  # 9 and 10: before any edit
         use("run_command", command="sed -i s/1/2/ b.py"),  # 11 and 12: the first edit
-        use("run_tests", command=f"{sys.executable} -m pytest -q test_b.py"),  # 13 and 14
+        use("run_tests", command=f"{shlex.quote(sys.executable)} -m pytest -q test_b.py"),  # 13 and 14
         use("read_file", path="b.py"),  # 15 and 16: not as it was before
         say("Done."),  # 17
     ]

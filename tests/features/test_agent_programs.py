@@ -1,6 +1,7 @@
 """Agents that are programs: what they print becomes parts of the session. The fakes print what the real ones printed."""
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -80,7 +81,9 @@ def install(
         file = tmp_path / "lines.jsonl"
         file.write_text("\n".join([*lines, ""]))
     fake = tmp_path / "bin" / name
-    fake.write_text(FAKE.format(log=tmp_path / name, head=after, tail=after + 1, lines=file, act=act))
+    fake.write_text(
+        FAKE.format(log=tmp_path / name, head=after, tail=after + 1, lines=shlex.quote(str(file)), act=act)
+    )
     fake.chmod(0o755)
 
 
@@ -331,7 +334,8 @@ def test_an_evaluation_compares_agents_and_checks_their_programs_first(
 async def test_tui_agent_itself_runs_as_a_program(tmp_path: Path, options: SessionOptions) -> None:
     fake = tmp_path / "bin" / "tui-agent"
     fake.write_text(
-        f'#!/bin/sh\necho "$*" >> {tmp_path}/words\nPYTHONPATH={ROOT} exec {sys.executable} -m tui_agent "$@"\n'
+        f'#!/bin/sh\necho "$*" >> {tmp_path}/words\n'
+        f'PYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.quote(sys.executable)} -m tui_agent "$@"\n'
     )
     fake.chmod(0o755)
     script = "answers:\n  - text: I look.\n    calls:\n      - run_command: {command: %s}\n  - text: Fixed.\n  - text: More.\n"

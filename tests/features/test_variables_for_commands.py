@@ -1,5 +1,6 @@
 """Variables with secrets that commands are shown: none, but what the user's own configuration names."""
 
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,7 @@ def configure(home: Path, text: str) -> None:
 
 async def seen(options: SessionOptions) -> tuple[str, list[EnvStarted]]:
     """What a command printed of the variable, as the model was told, and how the environment began."""
-    call = Reply(calls=(("c1", "run_command", f'{{"command": "{sys.executable} look.py"}}'),))
+    call = Reply(calls=(("c1", "run_command", f'{{"command": "{shlex.quote(sys.executable)} look.py"}}'),))
     began: list[EnvStarted] = []
     async with running() as server:
         server.replies += (call, Reply(text="done"))

@@ -1,4 +1,5 @@
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -67,10 +68,14 @@ async def test_pytest_is_recognised_run_and_counted(bench):
         "import pytest\ndef test_a(): pass\ndef test_b(): assert 0\n@pytest.mark.skip\ndef test_c(): pass\n",
     )
     bench.write("broken/test_e.py", "import nothing_like_this\n")
-    result = await bench.run("run_tests", command=f"{sys.executable} -m pytest -q -p no:cacheprovider tests")
+    result = await bench.run(
+        "run_tests", command=f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider tests"
+    )
     assert result.summary == "1 failed, 1 passed, 1 skipped"
     assert finished(bench).failures == ("tests/test_a.py::test_b",)
-    errors = await bench.run("run_tests", command=f"{sys.executable} -m pytest -q -p no:cacheprovider broken")
+    errors = await bench.run(
+        "run_tests", command=f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider broken"
+    )
     assert (errors.summary, errors.ok) == ("1 file could not be collected", False)
 
 
@@ -402,7 +407,7 @@ def test_the_failed_ones_are_named_once(framework, output, names):
 
 async def test_a_test_program_that_run_command_runs_is_counted_too(bench):
     bench.write("test_a.py", FAILS)
-    result = await bench.run("run_command", command=f"{sys.executable} -m unittest -v test_a")
+    result = await bench.run("run_command", command=f"{shlex.quote(sys.executable)} -m unittest -v test_a")
     assert not result.ok
     event = finished(bench)
     assert (event.passed, event.failed, event.failures) == (1, 1, ("test_a.A.test_b",))

@@ -1,5 +1,6 @@
 """The result of run_tests for the model: short if the tests passed, the first failures if they did not."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from tests.stubs.tool_context import Bench, module_of, text, tools_of
 
-PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+PYTEST = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider"
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ async def test_a_failure_to_collect_is_told_as_such(bench):
 
 async def test_a_unittest_module_that_cannot_be_imported_is_told_as_such(bench):
     bench.write("test_a.py", "import nothing_like_this\n")
-    result = await bench.run("run_tests", command=f"{sys.executable} -m unittest test_a")
+    result = await bench.run("run_tests", command=f"{shlex.quote(sys.executable)} -m unittest test_a")
     assert result.summary == "1 file could not be collected"
     assert "\nnot collected: test_a\n" in text(result)
 

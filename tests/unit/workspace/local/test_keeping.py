@@ -1,6 +1,7 @@
 """What a command leaves behind is ended, with and without control groups; what it may use is bounded."""
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -98,7 +99,7 @@ async def test_a_command_that_kills_the_keeper_too_is_found_by_what_it_carries(t
     await run(env, "true")
     lock = lock_of(tmp_path / "locks", "plain")
     (tmp_path / "locks" / "kinds.sh").write_text(script(tmp_path / "locks"))
-    hold = f"{sys.executable} -I -S hold.py {lock} sleep 1000"
+    hold = f"{shlex.quote(sys.executable)} -I -S hold.py {lock} sleep 1000"
     result = await run(
         env, f"setsid {hold} & until [ -e {lock}.held ]; do sleep 0.02; done; kill -9 {env._reaper.pid} $PPID"
     )

@@ -1,5 +1,6 @@
 """A command that was judged to only read finds the workspace and its repository read-only, and reads as before."""
 
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -95,7 +96,10 @@ async def test_reading_works_as_before(base: Path, script: str) -> None:
 async def test_checkers_that_keep_a_cache_in_the_workspace_keep_it_in_tmp(base: Path) -> None:
     with World(base / "world") as world:
         (world.workspace / "x.py").write_text("import os\n")
-        result = await run(world.env, f"{sys.executable} -m ruff check . && {sys.executable} -m ruff check .")
+        result = await run(
+            world.env,
+            f"{shlex.quote(sys.executable)} -m ruff check . && {shlex.quote(sys.executable)} -m ruff check .",
+        )
         await world.env.aclose()
         assert b"F401" in result.output
         assert (result.exit_code, result.blocked) == (1, "")

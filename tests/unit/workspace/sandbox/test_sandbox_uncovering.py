@@ -1,6 +1,7 @@
 """Nothing that runs meanwhile uncovers what a sandbox hides, and nothing else in sight holds it or acts for a command."""
 
 import os
+import shlex
 import socket
 import sys
 from asyncio import create_task
@@ -192,7 +193,7 @@ async def test_a_service_that_listens_in_the_workspace_is_not_reached(
     with service(path):
         if how == "moved":
             await world.attempt(
-                f"mv d e && mkdir d && {sys.executable} -c \"import socket; socket.socket(1).bind('d/.a.sock')\""
+                f"mv d e && mkdir d && {shlex.quote(sys.executable)} -c \"import socket; socket.socket(1).bind('d/.a.sock')\""
             )
             assert (world.workspace / "e").exists()
         result = await world.attempt(ASK)
