@@ -349,7 +349,7 @@ class AgentApp(SessionApp, inherit_bindings=False):
         self.run_worker(self._leave(reason), name="leave", exit_on_error=False)
 
     def leave_by_signal(self, number: int) -> None:
-        """Quit after SIGTERM or SIGHUP: quickly, and with the exit status that shells expect."""
+        """Quit quickly after SIGTERM or SIGHUP, with the exit status that shells expect."""
         if self.return_status:
             return
         self.return_status = 128 + number

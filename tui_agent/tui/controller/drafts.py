@@ -51,7 +51,7 @@ class DraftFile:
 
 
 class EarlyDrafts:
-    """Unsent messages of a workspace's sessions that have no folder yet: one file for each process."""
+    """Files with the unsent messages of sessions that have no folder yet. Each process has one file in a workspace."""
 
     def __init__(self, data_dir: Path, workspace: Path) -> None:
         self._folder = data_dir / "drafts"

@@ -137,7 +137,7 @@ async def fork_point_at(
     read: Callable[[LongText], Awaitable[str]],
 ) -> ForkPoint:
     """Return the fork point at event `seq`. `entries` and `state` are the transcript and the state of the branch at
-    that event. `read` returns a message that is stored outside the log.
+    that event. `read` loads a message that is stored outside the log.
     """
     before = [entry for entry in entries if entry.seq <= seq]
     message = next((entry for entry in reversed(before) if _is_message(entry)), None)

@@ -53,8 +53,8 @@ def grant_paths(
 class GrantedEnvironment(EnvironmentWrapper):
     """Wraps an environment on this machine, and opens the allowed files outside the workspace itself.
 
-    `outside` are absolute real paths that can be opened; a folder includes everything below it. `pinned` maps a path
-    that a tool got to the real path at the time of the policy's decision.
+    `outside` are absolute real paths that can be opened; a folder includes everything below it. `pinned` maps a path in
+    a call to the real path at the time of the policy's decision.
     """
 
     def __init__(

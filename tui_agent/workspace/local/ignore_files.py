@@ -177,7 +177,7 @@ def _limit_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
 def _common_rules(data: bytes) -> str:
     """Return the lines of an ignore file that all programs interpret in the same way.
 
-    Lines after the first one that is not UTF-8 are omitted, because some programs stop there.
+    The result ends before the first line that is not UTF-8, because some programs stop there.
     """
     try:
         text = data.decode("utf-8")
