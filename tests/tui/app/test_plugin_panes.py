@@ -190,3 +190,11 @@ async def test_a_replay_shows_a_pane_as_it_was_at_the_shown_event() -> None:
         assert "Tests" not in shown.text()  # the plugin was not loaded yet
         await shown.press("right")
         await shown.until(lambda: "tests at 197" in shown.text())
+
+
+async def test_a_replay_names_the_key_that_opens_a_pane() -> None:
+    records = golden("night_shift")
+    offer = records[-1].model_copy(update={"seq": 197, "payload": loaded("mine", "other")})
+    async with open_replay([*records, offer], size=(120, 40)) as shown:
+        await shown.until(lambda: "▸ Other" in shown.text())
+        assert "P to open" in shown.text() and "/pane" not in shown.text()

@@ -106,7 +106,9 @@ class SessionController:
             lambda: self.folder, lambda: find_panes(app.options, self.work_folder, app.environ), self.worker
         )
         self.plugin_panes.changed.append(app.sidebar.show)
-        app.sidebar.sections = PluginSections(self.plugin_panes, draw_blocks, lambda: self.views.metrics.sums)
+        app.sidebar.sections = PluginSections(
+            self.plugin_panes, draw_blocks, lambda: self.views.metrics.sums, "/pane {}".format
+        )
         self.status_command = StatusCommand(self)
         self.panes: PaneUpdater = PaneUpdater(
             self,

@@ -53,11 +53,15 @@ def pane_rows(state: PaneState, draw: DrawBlocks, looks: Looks, width: int, grou
 
 @dataclass(frozen=True)
 class PluginSections:
-    """The sections of the sidebar for the panes of `feed`. `metrics` returns the measured values at the shown event."""
+    """The sections of the sidebar for the panes of `feed`.
+
+    `metrics` returns the measured values at the shown event, and `describe_opening` the command or key that opens a pane.
+    """
 
     feed: PaneFeed
     draw: DrawBlocks
     metrics: Callable[[], MetricsView | None]
+    describe_opening: Callable[[str], str]
 
     @property
     def count(self) -> int:
@@ -99,12 +103,12 @@ class PluginSections:
         return rows[:room]
 
     def _folded_note(self, name: str) -> tuple[str, Role]:
-        """Return a short text for a folded pane: the newest test results. Without test results, return the command that
-        opens the pane.
+        """Return a short text for a folded pane: the newest test results. Without test results, return the command or
+        key that opens the pane.
         """
         metrics = self.metrics() if name == TESTS_PANE else None
         if metrics is not None and metrics.tests_failed:
             return f"{metrics.tests_failed} failed", "error"
         if metrics is not None and metrics.tests_passed is not None:
             return f"{metrics.tests_passed} passed", "t3"
-        return f"/pane {name}", "t3"
+        return self.describe_opening(name), "t3"

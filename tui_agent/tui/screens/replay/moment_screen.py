@@ -188,6 +188,7 @@ class MomentScreen(PlayheadScreen):
             self.plugin_panes,
             draw_blocks,
             lambda: self.views.metrics.sums if self.views is not None else None,
+            lambda name: f"{self.key_map.key_of('replay_pane')} to open",
         )
         self.moments = ReplayCursor()
         self.playhead = Playhead(build_timeline(()), 0, speed)
