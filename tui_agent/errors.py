@@ -4,6 +4,7 @@
     ├── UsageError            the command line or a slash command was used wrongly   (exit 2)
     ├── BudgetExceeded        a limit that the user set is reached                       (exit 3)
     ├── ConfigError           a configuration file, profile or key is wrong or missing   (exit 2)
+    │   └── CaseRefused       a case of an evaluation proves nothing
     ├── StoreError            an operation of the session store failed
     │   ├── StoreFull         a write was incomplete or refused; none of it is in the log
     │   ├── StoreUnusable     the data folder cannot be read or written                  (exit 2)
@@ -57,6 +58,10 @@ class BudgetExceeded(TuiAgentError):
 
 class ConfigError(TuiAgentError):
     """A configuration value, file, profile or key is wrong or missing."""
+
+
+class CaseRefused(ConfigError):
+    """A case of an evaluation cannot run under any arm, because its checks pass before the agent acts."""
 
 
 class StoreError(TuiAgentError):

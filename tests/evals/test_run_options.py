@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -208,3 +209,26 @@ def test_a_resumed_run_refuses_options_of_its_plan(
     stored_run(tmp_path / "run", a="p")
     assert main(["eval", "run", "--resume", str(tmp_path / "run"), *option.split()]) == 2
     assert f"does not accept {option.split()[0]}." in capsys.readouterr().err
+
+
+def test_a_refused_case_is_reported_once_and_a_changed_case_is_named_when_the_run_is_resumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "case.toml").unlink()
+    suite = tmp_path / "suite"
+    (suite / "good" / "repo").mkdir(parents=True)
+    (suite / "good" / "repo" / "c").write_text("c")
+    (suite / "good" / "case.toml").write_text(f'fixture = "repo"\n{CASE}')
+    (suite / "bad.toml").write_text(CASE.replace("grep 1 {path}", "test -e {path}"))
+    words = ["eval", "run", "suite", "-m", "oracle", "--out", "out", "--test", "a", "--repetitions", "2"]
+    assert main([*words, "--jobs", "1"]) == 1
+    err = capsys.readouterr().err
+    assert err.count("bad: its tests pass before the agent acts") == 1
+    assert len(list((tmp_path / "out" / "logs").glob("bad-*"))) == 1
+
+    shutil.rmtree(tmp_path / "out" / "cells" / "good" / "oracle-1")
+    assert main(["eval", "run", "--resume", "out"]) == 1
+    assert "Changed since" not in capsys.readouterr().err
+    (suite / "good" / "repo" / "c").write_text("changed")
+    assert main(["eval", "run", "--resume", "out"]) == 1
+    assert "Changed since some of their cells ran: good. The finished cells" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from tui_agent.evals.runs import cell_main, pool
 from tui_agent.evals.runs.arms import ablation_arms, matrix_arms
 from tui_agent.evals.runs.cell_lock import share_cell_lock, wait_for_cells
 from tui_agent.evals.runs.plan import Cell, CellResult, RunFolder
-from tui_agent.evals.runs.pool import FAULT_STATUS, CellFault, CellRetry, run_pool
+from tui_agent.evals.runs.pool import FAULT_STATUS, REFUSED_STATUS, CellFault, CellRetry, run_pool
 
 
 class Attempts:
@@ -97,6 +97,14 @@ async def test_a_cell_without_a_result_is_named_with_the_reason(tmp_path: Path) 
     for number, (played, reason) in enumerate([((FAULT_STATUS,), "status 2"), ((-9, -9, -11), "status -11")]):
         ended = await end_of(tmp_path / str(number), *played)
         assert isinstance(ended, CellFault) and ended.reason == reason
+
+
+async def test_the_other_cells_of_a_refused_case_do_not_run(tmp_path: Path) -> None:
+    made = plan("a", "b", cases=("one", "two"), repetitions=2)
+    attempts = Attempts(REFUSED_STATUS, {}, {}, {}, {})
+    await run_pool(RunFolder(tmp_path), made, list(made.cells()), 1, attempts.report, attempts.run, 0.0)
+    assert attempts.ended[:4] == [CellFault(next(made.cells()), "status 3", is_of_case=True)] * 4
+    assert [ended.case for ended in attempts.ended[4:] if isinstance(ended, CellResult)] == ["two"] * 4
 
 
 def test_a_damaged_result_counts_as_not_done_and_another_plan_is_refused(tmp_path: Path) -> None:

@@ -37,11 +37,11 @@ from tui_agent.evals.runs.plan import (
     RunFolder,
 )
 from tui_agent.evals.runs.pool import CellFault, CellRetry, RunAttempt, run_child, run_pool
-from tui_agent.evals.runs.preflight import require_runnable
+from tui_agent.evals.runs.preflight import MAX_NAMED_CASES, find_changed_cases, require_runnable
 from tui_agent.evals.runs.ray_cluster import open_cluster
 from tui_agent.evals.runs.run_results import load_run
 from tui_agent.protocol.settings import Budgets
-from tui_agent.protocol.unicode_text import clip_line, format_count
+from tui_agent.protocol.unicode_text import clip_line, format_count, list_first
 from tui_agent.store.writer_lock import WriterLock
 from tui_agent.units import file_time_stamp, format_duration, format_time_limit
 
@@ -257,6 +257,7 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
         _refuse_plan_options(arguments)
         folder = RunFolder(arguments.resume)
         plan = folder.load_plan()
+        _warn_of_changed_cases(folder, plan)
     else:
         plan = _make_plan(arguments, make_arms())
         folder = RunFolder(arguments.out or _default_folder(plan.suite_name))
@@ -269,6 +270,16 @@ def _run(arguments: argparse.Namespace, make_arms: Callable[[], Sequence[Arm]]) 
             except KeyboardInterrupt:
                 return _report_interrupt(folder, arguments)
     return start_detached(folder, arguments)
+
+
+def _warn_of_changed_cases(folder: RunFolder, plan: Plan) -> None:
+    """Print a warning if cases changed after some of their cells had run."""
+    changed = find_changed_cases(plan, folder)
+    if changed:
+        warn(
+            f"Changed since some of their cells ran: {list_first(changed, MAX_NAMED_CASES)}. The finished cells keep the "
+            f"results of the old cases. To run them again, delete their folders in {folder.path / 'cells'} and resume."
+        )
 
 
 def _report_interrupt(folder: RunFolder, arguments: argparse.Namespace) -> int:
@@ -422,6 +433,7 @@ class _Progress:
         self.done = done
         self._total = total
         self._as_json = as_json
+        self._refused: set[str] = set()
 
     def report(self, cell: Cell, ended: CellResult | CellFault | CellRetry) -> None:
         """Print how a cell ended, or why it is tried again."""
@@ -432,6 +444,11 @@ class _Progress:
             )
             return
         self.done += 1
+        if isinstance(ended, CellFault) and ended.is_of_case:
+            if cell.case not in self._refused:
+                self._refused.add(cell.case)
+                warn(f"None of the cells of this case run: {escape_control(ended.reason)}")
+            return
         if isinstance(ended, CellFault):
             warn(f"{cell.name} gave no result: {escape_control(ended.reason)}")
             return

@@ -18,8 +18,16 @@ from anyio.abc import TaskGroup
 
 from tui_agent.config.options import SessionOptions
 from tui_agent.config.project.trust import current_trust_keys
-from tui_agent.errors import ConfigError, EnvironmentFault, EnvironmentLost, StoreError, TuiAgentError
+from tui_agent.errors import (
+    CaseRefused,
+    ConfigError,
+    EnvironmentFault,
+    EnvironmentLost,
+    StoreError,
+    TuiAgentError,
+)
 from tui_agent.evals.cases.case import Case
+from tui_agent.evals.cases.case_files import case_digest
 from tui_agent.evals.cases.case_image import CaseImage, build_case_image
 from tui_agent.evals.checks.case_functions import load_case_functions
 from tui_agent.evals.checks.commit_checks import CheckedCommit, CommitChecks, describe_results
@@ -57,7 +65,7 @@ async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellRe
     """
     started = time.monotonic()
     arm = next(arm for arm in plan.arms if arm.name == cell.arm)
-    folder = run.cell_folder(cell)
+    folder, digest = run.cell_folder(cell), case_digest(case)
     shutil.rmtree(folder, ignore_errors=True)
     if plan.test_timeout_seconds is not None:
         case = case.with_time_limit(plan.test_timeout_seconds)
@@ -69,9 +77,9 @@ async def run_cell(plan: Plan, run: RunFolder, case: Case, cell: Cell) -> CellRe
     try:
         await trial.prepare()
     except EnvironmentFault as fault:
-        return trial.fail(fault)
+        return trial.fail(fault).model_copy(update={"case_digest": digest})
     result = await trial.run()
-    changes: dict[str, Any] = {"seconds": round(time.monotonic() - started, 2)}
+    changes: dict[str, Any] = {"seconds": round(time.monotonic() - started, 2), "case_digest": digest}
     if plan.static_checks:
         trial.checker.image = None  # the static checkers are programs of this machine, not of the image
         findings, notes = await run_static_checks(plan.static_checks, case, trial.checker, folder)
@@ -157,7 +165,7 @@ class _Trial:
         return self._result()
 
     async def _require_failing_checks(self) -> None:
-        """Raise `ConfigError` if the tests pass in the unchanged fixture, or if there are none and the verifier passes.
+        """Raise `CaseRefused` if the tests pass in the unchanged fixture, or if there are none and the verifier passes.
 
         The tests of a frozen session are allowed to pass.
         """
@@ -165,12 +173,12 @@ class _Trial:
             return
         results = await self.checker.check_fixture(self._workspace)
         if results.tests and results.passed:
-            raise ConfigError(
+            raise CaseRefused(
                 f"{self._case.id}: its tests pass before the agent acts, so they prove nothing.",
                 hint="Correct the case's fixture or its test_command.",
             )
         if not results.tests and results.verifier_passed:
-            raise ConfigError(
+            raise CaseRefused(
                 f"{self._case.id}: its verifier passes before the agent acts, so it proves nothing.",
                 hint="Correct the case's fixture or its verifier, or add a test_command.",
             )

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import anyio
 
-from tui_agent.errors import TuiAgentError
+from tui_agent.errors import CaseRefused, TuiAgentError
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.runs.cell import run_cell
 from tui_agent.evals.runs.cell_lock import share_cell_lock
 from tui_agent.evals.runs.plan import Cell, RunFolder
-from tui_agent.evals.runs.pool import FAULT_STATUS, INTERRUPTED_STATUS
+from tui_agent.evals.runs.pool import FAULT_STATUS, INTERRUPTED_STATUS, REFUSED_STATUS
 
 PARENT_CHECK_INTERVAL_S = 0.5
 GRACE_PERIOD_S = 5.0
@@ -41,6 +41,9 @@ def main(argv: Sequence[str]) -> int:
         plan = run.load_plan()
         case = next(case for case in load_suite(plan.suite, plan.here).cases if case.id == cell.case)
         run.save_result(cell, anyio.run(partial(run_cell, plan, run, case, cell)))
+    except CaseRefused as error:
+        sys.stderr.write(f"{error}\n")
+        return REFUSED_STATUS
     except (TuiAgentError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return FAULT_STATUS

@@ -156,6 +156,8 @@ class CellResult(_StoredModel):
     """Maps a program's name to its findings. Programs that are not installed are left out."""
     metrics: dict[str, Any] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    case_digest: str = ""
+    """Digest of the case and its files, as they were when the cell ran."""
 
 
 def open_commands(session: str, data_folder: Path | None, workspace: Path | None = None) -> tuple[str, str]:

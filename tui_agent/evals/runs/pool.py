@@ -26,6 +26,8 @@ GRACE_PERIOD_S = 10.0
 """Seconds that a child has to close its session when the run is stopped."""
 FAULT_STATUS = 2
 """Exit status of a child if its case cannot run at all. The last line of the child's messages gives the reason."""
+REFUSED_STATUS = 3
+"""Exit status of a child whose case would be refused under every arm. The case's other cells do not start."""
 INTERRUPTED_STATUS = 130
 """Exit status of a child that got SIGINT."""
 MAX_ATTEMPT_CHARS = 500
@@ -35,10 +37,11 @@ MIN_FREE_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True)
 class CellFault:
-    """A cell without a result, and the reason."""
+    """A cell without a result, and the reason. `is_of_case` is True if the case has no result under any arm."""
 
     cell: Cell
     reason: str
+    is_of_case: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +73,17 @@ async def run_pool(
     Raises `StoreUnusable` if a result cannot be stored.
     """
     limiter = anyio.CapacityLimiter(jobs)
+    refused: dict[str, CellFault] = {}
 
     async def work(cell: Cell) -> None:
         async with limiter:
             retry = partial(report, cell)
-            report(cell, await _run_with_attempts(run, plan, cell, run_attempt, first_pause_s, retry))
+            ended = refused.get(cell.case) or await _run_with_attempts(
+                run, plan, cell, run_attempt, first_pause_s, retry
+            )
+            if isinstance(ended, CellFault) and ended.is_of_case:
+                refused[cell.case] = ended
+            report(cell, ended)
 
     async with anyio.create_task_group() as group:
         for cell in cells:
@@ -104,7 +113,7 @@ async def _run_with_attempts(
                 run.save_result(cell, result)
             return result
         elif is_last or not _is_interruption(status):
-            return CellFault(cell, reason)
+            return CellFault(cell, reason, status == REFUSED_STATUS)
         else:
             report_retry(CellRetry(attempt, reason, 0.0))
     raise AssertionError("unreachable: the last attempt returns")

@@ -14,6 +14,7 @@ from tui_agent.config.project.trust import current_trust_keys
 from tui_agent.context.skills import GUIDE
 from tui_agent.engine.agent_programs.program_agent import PROGRAMS
 from tui_agent.errors import ConfigError
+from tui_agent.evals.cases.case_files import case_digest
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.checks.workspace import create_workspace
 from tui_agent.evals.runs.arms import ABLATIONS
@@ -29,7 +30,7 @@ from tui_agent.wiring.settings import build_settings, lacks_model
 from tui_agent.wiring.startup_context import StartupContext, load_startup_context
 
 MAX_NAMED_CASES = 5
-"""Maximum number of cases that the error about missing oracles names."""
+"""Maximum number of cases that a message names."""
 
 
 def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[SessionSettings]:
@@ -57,6 +58,19 @@ def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[Sess
         if arm.without not in ABLATIONS.values():
             _require_known_features(plan, arm)
     return sessions
+
+
+def find_changed_cases(plan: Plan, run: RunFolder) -> list[str]:
+    """Return the ids of the cases that have changed since one of their finished cells ran."""
+    digests: dict[str, set[str]] = {}
+    for cell in plan.cells():
+        result = run.load_result(cell)
+        if result is not None and result.case_digest:
+            digests.setdefault(cell.case, set()).add(result.case_digest)
+    if not digests:
+        return []
+    cases = load_suite(plan.suite, plan.here).cases
+    return [case.id for case in cases if digests.get(case.id, set()) - {case_digest(case)}]
 
 
 def require_model(base: StartupContext) -> None:

@@ -23,6 +23,7 @@ from anyio import to_thread
 from tui_agent.config.settings.extras import load_package
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.case import Case
+from tui_agent.evals.cases.case_files import named_paths
 from tui_agent.evals.cases.suites import load_suite
 from tui_agent.evals.runs.plan import Cell, Plan, RunFolder
 from tui_agent.evals.runs.pool import FAULT_STATUS, GRACE_PERIOD_S, RunAttempt, run_child
@@ -162,14 +163,9 @@ def _moved_entries(run: Path) -> Iterator[Path]:
 
 def _pack_case(case: Case) -> tuple[str, bytes]:
     """Pack a case and the files that it names. Return the path of the case's file in the archive, and the archive."""
-    names = [case.fixture, case.recording]
-    names += case.expected.files.values() if case.expected is not None else ()
-    names += (case.harbor.tests,) if case.harbor is not None else ()
-    names += (case.verifier.environment,) if case.verifier is not None else ()
-    names += (os.path.dirname(case.environment.dockerfile) or ".",) if case.environment is not None else ()  # noqa: PTH120
-    names += (".",) if case.verifier is not None and "EVAL_CASE" in case.verifier.command else ()
-    home = case.folder.resolve()
-    paths = [Path(os.path.normpath(home / name)) for name in names if name]
+    home, paths = case.folder.resolve(), named_paths(case)
+    if case.verifier is not None and "EVAL_CASE" in case.verifier.command:
+        paths.append(home)
     base = Path(os.path.commonpath([home, *paths]))
     case_file = str((home / CASE_FILE).relative_to(base))
     text = case.model_dump_json(exclude_defaults=True).encode()
