@@ -17,11 +17,13 @@ from tui_agent.ports.session import Session, read_text
 from tui_agent.protocol.base import MAIN_AGENT, CommandId, LongText, SessionId
 from tui_agent.protocol.commands import Command, SubmitPrompt
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events.agent import AgentStateChanged
 from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.model import ModelResponded
 from tui_agent.protocol.events.session import CommandRejected
 from tui_agent.protocol.events.turn import TurnFinished
 from tui_agent.protocol.parts import TextPart
+from tui_agent.protocol.settings import AgentState
 from tui_agent.wiring.session import open_session as open_local_session
 
 
@@ -78,6 +80,8 @@ class Conversation:
                             return
                         case CommandRan(sends=False) if record.cause == command_id:
                             return
+                        case AgentStateChanged(state=AgentState.IDLE) if record.cause == command_id:
+                            return  # a command without a turn, such as `/undo`
                         case CommandRejected(reason=reason, hint=hint, limit=limit) if (
                             record.cause == command_id
                         ):

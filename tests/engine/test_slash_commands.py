@@ -25,6 +25,7 @@ from tui_agent.protocol.events.command import CommandRan, OfferedCommand
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived
 from tui_agent.protocol.messages import UserMessage
+from tui_agent.session.pending_commands import RunningPrompt
 from tui_agent.wiring.project_commands import CHANGED, ProjectCommand
 from tui_agent.workspace.local.environment import LocalEnvironment
 
@@ -144,6 +145,30 @@ async def test_an_unknown_one_is_refused_with_the_nearest_name(tmp_path: Path) -
         bench.submit(RunCommand(name="standdup"))
         rejected = await bench.until_payload(CommandRejected)
     assert (rejected.reason, rejected.hint) == ("There is no command /standdup.", "Did you mean /standup?")
+
+
+async def test_a_message_with_an_unknown_one_is_refused_and_a_path_is_sent(tmp_path: Path) -> None:
+    async with running(tmp_path, [say("Read.")]) as bench:
+        bench.submit(SubmitPrompt(text="/nosuch x"))
+        assert (await bench.until_payload(CommandRejected)).reason == "There is no command /nosuch."
+        bench.submit(SubmitPrompt(text="/etc/hosts is wrong"))
+        await bench.until("turn.finished")
+        (message,) = bench.of(UserMessageReceived)
+    assert message.text == "/etc/hosts is wrong"
+
+
+async def test_a_message_with_a_command_about_the_session_runs_it(tmp_path: Path) -> None:
+    async with running(tmp_path, [say("Done.")]) as bench:
+        bench.submit(SubmitPrompt(text="go"))
+        await bench.until("turn.finished")
+        undo = SubmitPrompt(text="/undo")
+        bench.submit(undo)
+        moved = await bench.until("session.head_moved")
+        pending = RunningPrompt(undo.id)
+        await bench.until_so(lambda: bench.events[-1].payload.kind == "agent.state_changed")
+        for event in bench.events:
+            pending.take(event)
+        assert moved.cause == undo.id and pending.done.is_set() and pending.error is None
 
 
 async def test_the_command_of_a_file_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from acp.interfaces import Client
 from acp.schema import PermissionOption, PromptResponse, StopReason, ToolCallUpdate
 from anyio.abc import TaskGroup
 
-from tui_agent.acp.session_commands import ReportedCommand, session_command
+from tui_agent.acp.session_commands import ReportedCommand
 from tui_agent.acp.updates import Update, UpdateTranslator, command_update
 from tui_agent.acp.user_requests import (
     chosen_option,
@@ -25,6 +25,7 @@ from tui_agent.acp.user_requests import (
     question_call,
     question_options,
 )
+from tui_agent.engine.slash_commands import session_command
 from tui_agent.errors import TuiAgentError
 from tui_agent.folds.session.branches import Branches, is_on_branch, stretches
 from tui_agent.folds.session.fold import SessionState

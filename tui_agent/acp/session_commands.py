@@ -8,7 +8,6 @@ from typing import Final
 
 from tui_agent.folds.session.generated_files import describe_restored
 from tui_agent.folds.text.kept_commits import describe_kept_commits
-from tui_agent.protocol.commands import Command, Compact, Redo, SubmitPrompt, Undo
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events.command import OfferedCommand
 from tui_agent.protocol.events.context import ContextCompacted, ContextStuck
@@ -27,20 +26,6 @@ _MOVES: Final[Mapping[str, str]] = {
     "undo": "Undid the last turn. /redo brings it back.",
     "redo": "Redid the undone turn.",
 }
-
-
-def session_command(message: SubmitPrompt) -> Command | None:
-    """Return the session command in a message; None if the message is for the agent."""
-    name, _, argument = message.text.strip().partition(" ")
-    match name:
-        case "/compact":
-            return Compact(focus=argument.strip())
-        case "/undo" if not argument:
-            return Undo()
-        case "/redo" if not argument:
-            return Redo()
-        case _:
-            return None
 
 
 class ReportedCommand(SettledCommand):

@@ -16,7 +16,7 @@ from tui_agent.errors import PluginError, TuiAgentError
 from tui_agent.models.normalisation import similar_names
 from tui_agent.plugin_host.offers import OfferedSlashCommand
 from tui_agent.ports.command import ArgumentCompleter, CommandAnswer, SlashCommand
-from tui_agent.protocol.commands import Command, RunCommand, SubmitPrompt
+from tui_agent.protocol.commands import Command, Compact, Redo, RunCommand, SubmitPrompt, Undo
 from tui_agent.protocol.events.command import CommandRan
 from tui_agent.protocol.events.session import CommandRejected, ErrorRaised
 from tui_agent.protocol.events.turn import UserMessageReceived, UserQueued
@@ -53,17 +53,18 @@ class SlashCommands:
         self._told_faults: set[str] = set()
 
     def as_run_command(self, command: Command) -> Command:
-        """Return a `RunCommand` for a message such as `/standup today`. Return any other command unchanged.
+        """Return the command in a message such as `/standup today` or `/undo`. Return any other command unchanged.
 
-        This lets every client run slash commands.
+        This lets every client run slash commands. The first word of a message is a path if it has a second slash.
         """
-        if not isinstance(command, SubmitPrompt) or not command.text.startswith("/"):
+        if not isinstance(command, SubmitPrompt):
             return command
-        name, _, arguments = command.text.strip().removeprefix("/").partition(" ")
-        extensions = self._parts.extensions.value
-        if name not in extensions.commands and name not in extensions.unusable_commands:
+        word, *arguments = command.text.split(maxsplit=1) or [""]
+        if not word.startswith("/") or "/" in word[1:]:
             return command
-        return RunCommand(id=command.id, name=name, arguments=arguments.strip())
+        return session_command(command) or RunCommand(
+            id=command.id, name=word[1:], arguments="".join(arguments).strip()
+        )
 
     async def run(self, command: RunCommand, group: TaskGroup) -> None:
         """Run a slash command. Its answer is shown to the user, or sent to the agent as a message."""
@@ -184,6 +185,23 @@ class SlashCommands:
     def _refuse(self, command: RunCommand, reason: str, hint: str = "") -> None:
         rejected = CommandRejected(command=command.kind, reason=reason, hint=hint)
         self._parts.recorder.append(rejected, cause=command.id)
+
+
+def session_command(message: SubmitPrompt) -> Command | None:
+    """Return the command about the session itself in a message; None if the message has none.
+
+    It has the message's id.
+    """
+    name, _, argument = message.text.strip().partition(" ")
+    match name:
+        case "/compact":
+            return Compact(id=message.id, focus=argument.strip())
+        case "/undo" if not argument:
+            return Undo(id=message.id)
+        case "/redo" if not argument:
+            return Redo(id=message.id)
+        case _:
+            return None
 
 
 def _describe(command: SlashCommand) -> str:

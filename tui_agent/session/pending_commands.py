@@ -80,6 +80,10 @@ class RunningPrompt(PendingCommand):
                 self._queue_id = queue_id
             case CommandRejected() | CommandRan(sends=False) if is_own:
                 super().take(event)
+            case AgentStateChanged(state=AgentState.IDLE) if (
+                is_own
+            ):  # a command without a turn, such as /undo
+                super().take(event)
             case UserMessageReceived(queue_id=queue_id) if (
                 queue_id is not None and queue_id == self._queue_id
             ):
