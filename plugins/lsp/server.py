@@ -3,6 +3,7 @@
 Invariant: the server gets a file's current content before each question about it, and never changes a file itself.
 """
 
+import shutil
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
 import tui_agent.plugin_api as api
 
@@ -244,7 +246,20 @@ async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIt
     finally:
         connection.close()
     if problem:
-        raise api.ToolError(f"The language server {name} could not be used: {problem}.")
+        hint = await anyio.to_thread.run_sync(explain_missing_file, name, problem)
+        raise api.ToolError(f"The language server {name} could not be used: {problem}.", hint=hint)
+
+
+def explain_missing_file(name: str, problem: str) -> str:
+    """Return a hint if a server in /tmp does not find its files, because the sandbox has its own /tmp. Blocking."""
+    program = shutil.which(name)
+    if (
+        program is None
+        or "No such file" not in problem
+        or "/tmp" not in map(str, Path(program).resolve().parents)
+    ):
+        return ""
+    return "It is installed in /tmp, but the sandbox has its own /tmp: install it in another folder."
 
 
 async def _initialize(server: LanguageServer) -> str:

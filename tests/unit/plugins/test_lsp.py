@@ -1,6 +1,7 @@
 """Questions to a language server, renames with its help, and servers that fail."""
 
 import shlex
+import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -159,6 +160,15 @@ async def test_an_edit_that_cannot_be_right_changes_nothing(tmp_path: Path, mode
             with pytest.raises(ToolError, match="sent an answer that is not valid"):
                 await ask("definition", "a.py", symbol="größe")
         assert (ask.bench.bytes("a.py"), ask.bench.bytes("b.py")) == (A.encode(), B.encode())
+
+
+def test_a_server_in_tmp_that_is_missing_in_the_sandbox_has_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    explain = module_of("lsp", "server").explain_missing_file
+    places = {"here": "/tmp/bin/here", "there": "/usr/bin/there"}
+    monkeypatch.setattr(shutil, "which", places.get)
+    missing = "it ended: execvp here: No such file or directory"
+    assert "the sandbox has its own /tmp: install it in another folder" in explain("here", missing)
+    assert explain("there", missing) == explain("gone", missing) == explain("here", "it ended") == ""
 
 
 async def test_a_file_without_a_server_is_named(tmp_path: Path) -> None:
