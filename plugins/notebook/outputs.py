@@ -48,7 +48,7 @@ def output_text(output: dict[str, Any]) -> str:
 
 
 def output_images(outputs: Iterable[dict[str, Any]]) -> list[Image]:
-    """Return the images of these outputs, without images in formats that models cannot read."""
+    """Return the images of these outputs. Images that models cannot read are left out."""
     images = []
     for output in outputs:
         value = output.get("data")
@@ -84,7 +84,7 @@ def image_parts(
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return a text with its middle left out if it is longer than `limit` characters."""
+    """Leave out the middle of a text that is longer than `limit` characters."""
     if len(text) <= limit:
         return text
     half = limit // 2

@@ -32,7 +32,7 @@ class ReadNotebook(api.BaseTool):
         )
 
     def target(self, args: ReadNotebookArgs) -> str:
-        """Return the path, with the cell if one is given."""
+        """Return the path, followed by the cell if the call names a cell."""
         return f"{args.path} [{args.cell}]" if args.cell else args.path
 
     def effects(self, args: ReadNotebookArgs) -> tuple[api.Effect, ...]:

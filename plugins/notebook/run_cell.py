@@ -154,7 +154,7 @@ async def _save_outputs(args: ReadyCell, run: CellRun, ctx: api.ToolContext) -> 
 
 
 def _convert_for_file(output: dict[str, Any]) -> dict[str, Any]:
-    """Return an output in the form of notebook files, in which texts are lists of lines."""
+    """Convert an output to the format of notebook files, which store a text as a list of lines."""
     saved = dict(output)
     if isinstance(saved.get("text"), str):
         saved["text"] = saved["text"].splitlines(keepends=True)

@@ -96,7 +96,7 @@ class _QueryWords:
         return counts
 
     def excerpt(self, text: str) -> str:
-        """Return a text, cut to `SNIPPET_CHARS` characters around its first query word if it is long."""
+        """Cut a long text to `SNIPPET_CHARS` characters around its first query word."""
         if len(text) <= SNIPPET_CHARS:
             return text
         lowered = api.strip_accents(text).lower()
@@ -119,7 +119,7 @@ class _QueryWords:
 
 
 def search(folder: Path, query: str, max_results: int, *, max_notes: int = MAX_NOTES) -> SearchResult:
-    """Return the paragraphs of the notes in `folder` that match the query best, at most `max_results`, ranked by BM25.
+    """Return up to `max_results` paragraphs of the notes in `folder`. They match the query best, by their BM25 score.
 
     The words of the note's title, of the heading and of the file name are searched as part of each paragraph.
     """

@@ -21,7 +21,7 @@ class SearchNotesArgs(api.FrozenModel):
 
 
 class SearchNotes(api.SessionTool):
-    """Tool that returns the paragraphs of the notes that match a query best."""
+    """Tool that searches the notes and returns the best matching paragraphs."""
 
     subject = "notes"
 

@@ -38,7 +38,7 @@ class GrepArgs(api.FrozenModel):
 
 @dataclass
 class RenderedHits:
-    """The rows of the search result as text, with the numbers of matching lines, files and characters."""
+    """The search result as lines of text. Counts the matching lines, the files and the characters."""
 
     lines: list[str] = field(default_factory=list)
     hits: int = 0
@@ -66,7 +66,7 @@ class Grep(api.BaseTool):
         self.spec = api.load_spec("grep", __file__, GrepArgs, verb="search", timeout=60, parallel_safe=True)
 
     def target(self, args: GrepArgs) -> str:
-        """Return the pattern, with the path and the glob if they are given."""
+        """Return the pattern, followed by the call's path and glob, if any."""
         where = " ".join(piece for piece in (args.path, args.glob) if piece)
         return f"{args.pattern} in {where}" if where else args.pattern
 
@@ -147,7 +147,7 @@ async def _render(result: SearchResult, args: GrepArgs, env: api.Environment) ->
 
 
 async def _read_hits(path: str, numbers: Iterable[int], env: api.Environment) -> tuple[list[int], list[str]]:
-    """Read a file. Return the sorted `numbers` of lines that the file still has, and all lines of the file.
+    """Read a file. Return (sorted line numbers, all lines). Numbers past the end of the file are left out.
 
     Both are empty if the file is unreadable.
     """

@@ -93,7 +93,7 @@ class Worker:
 async def search(
     query: Query, env: Environment, may_read: Callable[[str], bool], seconds: float = MAX_SEARCH_S
 ) -> SearchResult:
-    """Return the line numbers of the matches in the files for which `may_read` is True. Stop after `seconds`."""
+    """Return the line numbers of the matches. Skip files that `may_read` rejects, and stop after `seconds`."""
     result = SearchResult("own")
     deadline = time.monotonic() + seconds
     worker = Worker(query.pattern, query.ignore_case, query.max_results + 1)

@@ -50,7 +50,7 @@ def build_arguments(query: Query) -> tuple[str, ...]:
 
 
 async def search(query: Query, env: Environment, may_read: Callable[[str], bool]) -> SearchResult | None:
-    """Search with ripgrep. Return the matches in the files for which `may_read` is True.
+    """Search with ripgrep. Skip matches in files that `may_read` rejects.
 
     Return None if ripgrep is not installed or rejects the query.
     """

@@ -17,10 +17,10 @@ MIN_TIMEOUT_S = 1.0
 
 
 async def run_program(spec: ExecSpec, ctx: ToolContext) -> tuple[ExecResult, DecodedOutput]:
-    """Run a program until it ends or a time limit is reached; return its result, without the bytes, and its output.
+    """Run a program until it ends or reaches a time limit. Return its result and its decoded output.
 
-    Cancelling stops the program. Raises `ToolError` if the program or folder is not found, `EnvironmentFault` if the
-    program cannot be started.
+    Cancelling stops the program. Raises `ToolError` if the program or folder is not found, and `EnvironmentFault` if
+    the program cannot be started.
     """
     live = LiveOutput(ctx.progress)
     limited = replace(_limit_time(spec, ctx), max_output=MAX_KEPT_BYTES, tail_bytes=KEPT_TAIL_BYTES)

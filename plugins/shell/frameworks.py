@@ -184,8 +184,8 @@ async def _find_interpreter(env: Environment, names: dict[str, FileInfo]) -> str
 async def _find_test_files(env: Environment, path: str, *, named: bool) -> tuple[list[str], str]:
     """Return the test files below a folder, and the pattern of their names if it is unusual.
 
-    If `path` is a file, return this file. `named` is True if the model named the path. Then files with unusual names
-    count too, if no file has a usual name.
+    If `path` is a file, return this file. `named` is True if the model named the path. In this case, files with unusual
+    names are returned if no file has a usual name.
     """
     if path.endswith(".py"):
         return [path], ""
@@ -229,7 +229,7 @@ async def _pytest_in_pyproject(env: Environment, names: dict[str, FileInfo]) -> 
 
 
 async def _sets_file_names(env: Environment, names: dict[str, FileInfo]) -> bool:
-    """Return True if the project's configuration of pytest sets how test files are named."""
+    """Return True if the project's pytest configuration sets the names of test files."""
     for name in ("pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"):
         if name in names and b"python_files" in await _read_bytes(env, names[name].path):
             return True

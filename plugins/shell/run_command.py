@@ -92,7 +92,7 @@ def _test_events(
 
 
 def _parse_command(args: RunCommandArgs) -> tuple[tuple[str, ...], str]:
-    """Return (arguments, ""), or ((), script) if the command needs a shell; both are empty for an empty command."""
+    """Return (arguments, script); at least one is empty. The script is used if the command needs a shell."""
     command = args.command.strip()
     if not command:
         return (), ""

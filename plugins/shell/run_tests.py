@@ -58,7 +58,7 @@ class RunTests(api.BaseTool):
         return args.command.strip() or args.path or "all tests"
 
     async def settle_arguments(self, args: RunTestsArgs, env: api.Environment) -> ResolvedTests:
-        """Return the arguments completed with the command, which is detected if none is given."""
+        """Add the exact command to the arguments. If the call names no command, detect the command."""
         command = await _resolve_command(args, env)
         return ResolvedTests(
             **args.model_dump(), argv=command.argv, framework=command.framework, folder=command.cwd

@@ -60,7 +60,7 @@ class SpawnSubtask(DelegationTool):
         super().__init__("spawn_subtask", SpawnSubtaskArgs)
 
     def target(self, args: SpawnSubtaskArgs) -> str:
-        """Return the task, preceded by the agent's name if one is given."""
+        """Return the task, preceded by the agent's name if the call names an agent."""
         task = " ".join(args.prompt.split())
         return f"{args.agent}: {task}" if args.agent else task
 
@@ -112,9 +112,7 @@ class DelegateReadonly(DelegationTool):
 
 
 async def _count_lines(evidence: Sequence[Evidence], env: api.Environment) -> dict[str, int]:
-    """Return the number of lines of each file that the evidence names and that exists; `sys.maxsize` for a file that
-    cannot be read.
-    """
+    """Return the number of lines of each existing file in the evidence. An unreadable file gets `sys.maxsize`."""
     lengths: dict[str, int] = {}
     for path in {place.path for place in evidence}:
         with suppress(api.EnvironmentFault, ValueError):
@@ -143,7 +141,7 @@ def _format_findings(findings: Findings) -> str:
 def _build_result(
     report: api.DelegateReport, findings: api.JsonMap, display: tuple[api.DisplayBlock, ...]
 ) -> api.ToolResult:
-    """Return the tool result for an agent's report: `findings` and success as JSON, with the reason of a failure.
+    """Return the tool result for an agent's report: `findings`, success, and the reason for a failure, as JSON.
 
     Tokens, cost and calls are in `data`, but not in the text for the model.
     """

@@ -62,8 +62,8 @@ class Findings:
     def check(self, lengths: Mapping[str, int]) -> "Findings":
         """Compare the evidence with the existing files and their numbers of lines.
 
-        Return a copy with missing files moved to `not_there`, and with `not_found` set in evidence past the end of its
-        file. Confidence is low if no valid evidence is left.
+        In the returned copy, missing files are moved to `not_there`. Evidence past the end of its file gets
+        `not_found`. Confidence is low if no valid evidence is left.
         """
         present = tuple(
             replace(place, not_found=f"not found: the file has {format_count(lengths[place.path], 'line')}")
@@ -92,9 +92,9 @@ class Findings:
 
 
 def read_findings(text: str, *, trusted: bool = True) -> Findings:
-    """Parse an investigator's answer: its JSON object, or else the locations named in its text.
+    """Parse the JSON object in an investigator's answer. Without an object, use the locations named in its text.
 
-    `trusted` is False if the investigator failed; confidence is then low.
+    `trusted` is False if the investigator failed. In this case, confidence is low.
     """
     candidates = (_parse_object(raw) for raw in _find_objects(text))
     findings = next((parsed for parsed in candidates if parsed is not None), None) or _parse_text(text)

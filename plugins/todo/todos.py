@@ -43,7 +43,8 @@ async def write_todos(ctx: api.ToolContext, todos: tuple[Todo, ...]) -> api.Tool
 def _assign_ids(todos: Sequence[Todo], known: Sequence[api.TodoItem]) -> tuple[api.TodoItem, ...]:
     """Give every item of the todo list an id.
 
-    An item without an id gets the id of the `known` item with the same text, or else the next free number.
+    An item without an id gets the id of the `known` item with the same text. If there is no such item, it gets the next
+    free number.
     """
     if len(todos) > MAX_ITEMS:
         raise api.ToolError(f"{len(todos)} items are too many; the limit is {MAX_ITEMS}.")

@@ -41,6 +41,6 @@ def host_of(address: str) -> str:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Return the host without brackets, and the port, of a plain address."""
+    """Return a plain address's host (without brackets) and port."""
     parts = urlsplit(address)
     return parts.hostname or "", parts.port or PORTS[parts.scheme]

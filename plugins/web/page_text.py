@@ -44,7 +44,7 @@ class PageText:
 
 
 def read_page_text(page: Page) -> PageText:
-    """Return a page's text. Raises `ToolError` if the page has none, or a package is missing."""
+    """Return a page's text. Raises `ToolError` if the page is not text, or if a package is missing."""
     kind = page.content_type
     if kind in HTML:
         return _read_html(page)
@@ -85,7 +85,7 @@ def _resolve_link(address: str, link: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return the text without unprintable characters, trailing blanks and more than one empty line in a row."""
+    """Escape unprintable characters, remove trailing blanks, and merge consecutive empty lines."""
     lines: list[str] = []
     for line in text.splitlines():
         line = escape_unprintable(line.rstrip().replace("\t", "    "))

@@ -221,7 +221,7 @@ class Assembly:
         )
 
     def _cut_rules(self, draft: _Draft) -> list[CutText]:
-        """Cut the instructions to their share of the window if the content that is never shortened does not fit."""
+        """If the content that is never shortened does not fit, cut the instructions to their share of the window."""
         request, room, texts = draft.request, draft.room, draft.texts
         share, budget = draft.shares["instructions"], room.budget("instructions")
         if budget is None or room.max_tokens is None:

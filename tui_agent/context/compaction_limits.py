@@ -95,7 +95,7 @@ def reducible_results(
 ) -> list[ToolMessage]:
     """Return the tool results whose outputs can be offloaded, oldest first.
 
-    Results in the newest `keep_chars` characters of the history and results of the calls in `spared` are left out.
+    Leaves out results in the newest `keep_chars` characters of the history, and results of calls in `spared`.
     """
     end, remaining, answers = len(history), keep_chars, 0
     while end > 0 and (remaining > 0 or answers < NEWEST_ANSWERS):

@@ -30,7 +30,10 @@ _DEFINES = (
 
 
 async def search_definitions(name: str, env: Environment) -> tuple[list[SymbolLocation], bool]:
-    """Return the definitions of a name, and True if all source files were searched. Definitions in tests come last."""
+    """Return a name's definitions, and True if all source files were searched.
+
+    Definitions in tests come last.
+    """
     pattern = re.compile(_DEFINES.replace("{name}", re.escape(name)), re.MULTILINE)
     places: list[SymbolLocation] = []
     with anyio.move_on_after(SEARCH_S) as timer:

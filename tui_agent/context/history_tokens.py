@@ -30,7 +30,7 @@ _PER_MESSAGE = 4
 
 @dataclass(frozen=True, slots=True)
 class MessageCount:
-    """A message with the number of its characters, and of its tokens as `Tokens.count` counts them."""
+    """A message with its number of characters and its number of tokens. `Tokens.count` counts the tokens."""
 
     message: Message
     chars: int

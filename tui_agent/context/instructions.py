@@ -109,7 +109,7 @@ class InstructionFiles:
     async def load(self, known: Sequence[InstructionFile] = ()) -> LoadedInstructions:
         """Return the instruction files that apply from the start of a session, and the `known` files in subfolders.
 
-        For an unchanged file, the result contains the object in `known`.
+        If a file is unchanged, the same object as in `known` is returned.
         """
         reading = _InstructionSet()
         await to_thread.run_sync(self._read_user, reading)

@@ -148,7 +148,7 @@ def _is_covered(name: str, command: str) -> bool:
 def _has_module(name: str, path: str) -> bool:
     """Return True if the unittest name `name`, such as `test_more.ChunkedTests.test_one`, belongs to the file `path`.
 
-    The name can lack the first folders of the path, because it starts in the folder that unittest searched.
+    The name is relative to the folder that unittest searched, so the first folders of the path can be missing.
     """
     parts = path.removesuffix(".py").split("/")
     modules = (".".join(parts[index:]) for index in range(len(parts)))

@@ -292,7 +292,7 @@ def _file_lookup(reading: MentionedPath, content: FileContent) -> _Lookup:
 class _LineRange:
     """Lines of a mentioned file that has `count` lines.
 
-    `first` and `last` are line numbers; `lines` are the texts of these lines. `note` states the encoding.
+    `first` and `last` are line numbers; `lines` are the texts of these lines. `note` names the encoding.
     """
 
     reading: MentionedPath

@@ -50,7 +50,7 @@ class SummaryBlock:
 def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> list[FittedText]:
     """Return the fitted text of each block. Blocks are in order of rank; the last block is the first to be cut.
 
-    Together the texts have `preferred` characters, or more if the blocks need more, but at most `room`.
+    The texts have about `preferred` characters in total. If the blocks need more, they have up to `room` characters.
     """
     minimums = _guaranteed_sizes(blocks, room)
     least_after = _sums_after(minimums)

@@ -58,8 +58,8 @@ _TRIES: Final = 5
 class CutText:
     """A text that was shortened because there was no room.
 
-    `what` describes the text for the user. `whole` is the full text, and `chars` is the number of characters that are
-    left.
+    `what` describes the text for the user. `whole` is the full text, and `chars` is the number of characters that
+    remain.
     """
 
     what: str
@@ -102,7 +102,7 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
 
 
 def needed_chars(facts: Facts, text: Text) -> tuple[int, int]:
-    """Return the number of characters of the required content, and how many of them are the user's words.
+    """Return two numbers of characters: all required content, and the user's words in it.
 
     The characters are counted in the shortest form that loses nothing.
     """

@@ -100,7 +100,7 @@ def text_of_content(content: Sequence[Content], text: Text) -> str:
 
 
 def first_line(words: str, most: int = 160) -> str:
-    """Return the beginning of a text as one line of at most `most` characters."""
+    """Return a text as one line, cut to `most` characters."""
     line = " ".join(words.split())
     return line if len(line) <= most else f"{line[:most]}…"
 

@@ -34,7 +34,7 @@ class TruncatedText:
 
 
 def artifact_id(text: str) -> str:
-    """Return the id of the artifact that would store the text."""
+    """Return the id that an artifact with this text has."""
     return Artifact.id_for_sha256(hashlib.sha256(text.encode("utf-8", "replace")).hexdigest())
 
 

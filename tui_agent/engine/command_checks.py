@@ -33,7 +33,7 @@ class Refusal:
 
 
 def refuse_failed_move(error: UsageError | CheckpointError) -> Refusal:
-    """Return the refusal of an undo, a redo or a revert that failed without any change."""
+    """Return a refusal for an undo, a redo or a revert that failed and changed nothing."""
     unchanged = "Nothing was changed."
     if isinstance(error, UsageError) or unchanged in error.hint:
         return Refusal(error.message, error.hint)

@@ -222,7 +222,7 @@ class TurnLoop:
 def _has_new_steering(before: SessionStateView, now: SessionStateView) -> bool:
     """Return True if the user sent a message during the iteration, so that the agent must continue.
 
-    If the iteration did not call the model, messages that already waited before it do not count.
+    If the iteration did not call the model, messages that were waiting before the iteration do not count.
     """
     called_model = now.totals.model_calls > before.totals.model_calls
     return now.pending_steers > (0 if called_model else before.pending_steers)

@@ -92,7 +92,7 @@ def close_calls(
     lost_message: str = "",
     printed: LiveOutputs | None = None,
 ) -> int:
-    """Record a result for open calls (all, or `calls`), and return the number of these calls.
+    """Record a result for each open call, or only for `calls`. Return the number of these calls.
 
     With `crashed`, calls that started are recorded as lost. `why` is the recorded reason for calls that did not start.
     `lost_message` replaces the usual message of lost calls. `printed` is the output of each call so far, which is added

@@ -149,7 +149,7 @@ def _is_cancelled() -> bool:
 
 
 class _CheckedResult(FrozenModel):
-    """The recorded fields of a `ToolResult`, to check their types in a plugin's result."""
+    """The fields of a `ToolResult` that are recorded. Used to check their types in a plugin's result."""
 
     content: tuple[Content, ...]
     display: tuple[DisplayBlock, ...]

@@ -29,7 +29,7 @@ class StopIgnored(BaseException):
 async def stop_in_time(awaitable: Awaitable[AnswerT]) -> AnswerT:
     """Await a plugin's code. If it catches cancellations for `STOP_GRACE_S`, raise `StopIgnored` in it.
 
-    Code that catches this too never runs again.
+    Code that also catches `StopIgnored` never runs again.
     """
     return await _StoppableCode(awaitable)
 
@@ -61,7 +61,7 @@ class _StoppableCode(Generator[Any, Any, AnswerT]):
         return awaited
 
     def _choose_error(self, cancelled: asyncio.CancelledError) -> BaseException:
-        """Return the error to raise in the code; raise `StopIgnored` if the code has ignored that too."""
+        """Return the error to raise in the code. Raise `StopIgnored` if the code has already caught `StopIgnored`."""
         now = time.monotonic()
         self._stops += 1
         if self._stops == 1:

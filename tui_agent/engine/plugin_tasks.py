@@ -22,7 +22,7 @@ from tui_agent.protocol.events.plugin import PluginFailed
 def guard_plugin_tasks(report: Callable[[PluginFailed], object]) -> Iterator[None]:
     """In the `with` block, guard each task of the running event loop that runs a plugin's coroutine.
 
-    The tasks that still run at its end are cancelled until they end.
+    When the block ends, the remaining tasks are cancelled repeatedly until they have ended.
     """
     guarded: WeakSet[asyncio.Task[Any]] = WeakSet()
 

@@ -64,7 +64,7 @@ class Asker:
     def _end_plan_policy(self, policy: PolicyName) -> None:
         """After the user approved a plan, switch from the policy `plan` to `policy`.
 
-        Any other current policy stays.
+        Does nothing if the current policy is not `plan`.
         """
         settings = self._parts.recorder.state.settings
         if settings is not None and settings.policy == "plan":

@@ -96,7 +96,7 @@ class Engine:
         self.slash_commands = SlashCommands(parts, self._turns, self._states, self._begin_turn, self._guard)
 
     def submit(self, command: Command) -> None:
-        """Queue a command of the user."""
+        """Queue a user's command."""
         self._mailbox.post(command)
 
     async def serve(self) -> None:
@@ -374,8 +374,7 @@ class Engine:
     def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
         """Start a turn with the oldest queued message, unless the last turn was interrupted or failed.
 
-        With `awaited`, the last turn's end does not matter, because the message was queued while a command of the user
-        ran.
+        With `awaited`, the end of the last turn does not matter: the message was queued while a user's command ran.
         """
         state = self._parts.recorder.state
         if not state.queue or self._turns.is_running or self._is_closing:
@@ -472,7 +471,7 @@ def _recorded_event(command: commands.Rename | commands.RecordResult) -> Payload
 
 
 def _is_steerable(state: SessionStateView) -> bool:
-    """Return True unless a command of the user or a compaction is running."""
+    """Return True if neither a user's command nor a compaction is running."""
     return state.shell is None and not state.is_compacting
 
 

@@ -106,7 +106,7 @@ def index_path(folder: Path, root: Path, variant: str = "") -> Path:
 
 
 def remove(path: Path) -> None:
-    """Delete an index, and SQLite's `-wal` and `-shm` files beside it."""
+    """Delete an index and its `-wal` and `-shm` files."""
     for end in ("", "-wal", "-shm"):
         with suppress(OSError):
             Path(f"{path}{end}").unlink()
@@ -301,7 +301,8 @@ class IndexFile:
         return array("q", [row_id for row_id, _ in rows]), array("d", [score for _, score in rows])
 
     def files_naming(self, expression: str, most: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-        """Yield the files that define a name matching the FTS5 `expression`, with their symbols, highest rank first.
+        """Yield (path, symbols) of the files that define a matching name, highest rank first. `expression` is an FTS5
+        expression.
 
         An empty `expression` matches every file.
         """

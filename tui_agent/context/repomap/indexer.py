@@ -89,7 +89,7 @@ def update(
 
 
 def _with_safe_key(entry: Entry) -> Entry:
-    """Return the entry, with `UNSETTLED` as its time if the file was written very recently."""
+    """Return the entry. If the file was written very recently, the entry's time is `UNSETTLED`."""
     tick = _COARSE_NS if entry.mtime_ns % 1_000_000_000 == 0 else _FINE_NS
     fresh = time.time_ns() - entry.mtime_ns < tick
     return entry._replace(mtime_ns=UNSETTLED) if fresh else entry

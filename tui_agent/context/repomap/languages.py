@@ -113,7 +113,7 @@ class Languages:
         self._patterns: dict[str, Patterns] = {}
 
     def language_of(self, path: str, head: bytes = b"") -> str:
-        """Return a file's language, determined by its name or else its first line; empty if unknown."""
+        """Return a file's language; empty if unknown. The first line is used only if the name is not enough."""
         base = path.rpartition("/")[2]
         suffix = base.rpartition(".")[2].lower() if "." in base else ""
         table = builtin_table()

@@ -120,7 +120,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _find_path(word: str, alike: Alike, line: int = 0, *, marked: bool = False) -> list[NamedFile]:
-    """Return the files whose path ends with `word`, and the files whose complete path is the end of `word`."""
+    """Return the files with a path that ends with `word`. A complete path at the end of `word` matches too."""
     parts = _parts(word)
     if not parts:
         return []

@@ -252,7 +252,7 @@ def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
 
 
 def _split_packaging(order: Sequence[FileScore], query: Query) -> tuple[list[FileScore], list[str]]:
-    """Return the files without packaging files, and the paths of the packaging files.
+    """Separate the packaging files. Return all other files, and the paths of the packaging files.
 
     Packaging files stay if they are pinned, or if the question names them or asks for a version.
     """

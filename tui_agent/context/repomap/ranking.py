@@ -59,7 +59,7 @@ def expression(query: Query) -> str:
 
 
 def by_index(index: Snapshot, values: Values, hidden: Collection[str], query: Query) -> dict[str, float]:
-    """Return the score of each file by its words, path and names, from the index."""
+    """Return the score of each matching file in the index. Words, paths and names are compared."""
     scores = index.matches(values, MATCHES)
     return {path: score * weight_of(path, query) for path, score in scores.items() if path not in hidden}
 

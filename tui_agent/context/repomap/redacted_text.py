@@ -106,7 +106,7 @@ class Cleaner:
         return any(value in joined for value, _ in self._values)
 
     def redact_body(self, data: bytes) -> bytes:
-        """Remove secret values and matches of the user's rules from a file's bytes before its words are indexed."""
+        """Redact secrets in a file's bytes before its words are indexed."""
         if self.options.rules:
             data = self._redactor.redact_content(data)
         for _, value in self._values:

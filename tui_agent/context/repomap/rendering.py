@@ -79,9 +79,9 @@ def render_map(
 ) -> tuple[str, int, int]:
     """Return a map's text, the number of ranked paths in the text, and the number of files with symbols.
 
-    `others` are ranked paths shown after `files`, without symbols. `rest` are paths without a rank. `brief` shows only
-    the first files, up to the last one with symbols, few symbols with short signatures, and the folders of all other
-    files.
+    `others` are ranked paths shown after `files`, without symbols. `rest` are paths without a rank. `brief` shows the
+    files up to the last file with symbols. It shows few symbols and short signatures. All other files are shown only by
+    their folders.
     """
     room = room_of(max_tokens)
     head = _head(len(files) + len(others) + len(rest), asked=asked)
@@ -157,7 +157,7 @@ def _fit_paths(paths: Sequence[str], room: int) -> tuple[list[str], int]:
 def _group_by_folder(paths: Sequence[str], place: int) -> list[str]:
     """Keep the map's first `IN_ORDER` files in order of rank, and group the other paths by folder.
 
-    `place` is the rank in the map of `paths[0]`.
+    `place` is the first path's rank in the map.
     """
     fixed_count = max(0, IN_ORDER - place)
     folders: dict[str, list[str]] = {}

@@ -126,7 +126,7 @@ class RepoMap:
         recent: Collection[str] = (),
         brief: bool = False,
     ) -> MapView:
-        """Return the map for the question `query`, or of the whole repository if there is none.
+        """Return the map for the question `query`. An empty question gives a map of the whole repository.
 
         `pinned` files come first; `hidden` files are left out, even if pinned; `recent` are recently used files.
         `refresh` waits until every file is indexed. `brief` names few files and counts the rest by folder.

@@ -51,7 +51,7 @@ class Snapshot:
         return {known.id: path for path, known in self.text.items()}
 
     def visible_paths(self, entries: Sequence[Entry]) -> Sequence[str]:
-        """Return the paths of `entries`, except files that are in the index without words."""
+        """Return the paths of `entries`. Files that have no words in the index are left out."""
         if self._listed is None or self._listed[0] is not entries:
             text, known = self.text, self.known
             paths = [entry.path for entry in entries if entry.path in text or entry.path not in known]
@@ -92,11 +92,11 @@ class Snapshot:
         return [self.paths[row] for row, _ in unpack_edges(self.neighbours(path)[1]) if row in self.paths]
 
     def counts(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return, for each word, the number of files that contain it."""
+        """Return the number of files that contain each word."""
         return {term: len(self._word_shares(term)[0]) for term in terms}
 
     def matches(self, values: Mapping[str, float], most: int) -> dict[str, float]:
-        """Return the BM25 scores of the `most` best files, and of files with the same score as the last of them."""
+        """Return the BM25 scores of the `most` best files. Files that tie with the last file are included."""
         total: dict[int, float] = {}
         get = total.get
         for term, value in values.items():

@@ -31,7 +31,7 @@ class Text:
         """Return the numbers of the lines where a part of an identifier starts with `word`.
 
         For example, `name` is found in `fileName` and `named`, but not in `rename`. A word of fewer than four letters
-        must be a whole part. Lines count from 1.
+        must match a whole part. Lines count from 1.
 
         Returns at most `MAX_HITS` lines.
         """

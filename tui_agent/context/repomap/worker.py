@@ -218,7 +218,7 @@ def _prepare(work: _Work, entries: list[Entry]) -> None:
 
 
 class _Helper:
-    """A second process, forked from the worker process. The helper process ends when no work is left."""
+    """A second process, forked from the worker process. It ends when no work is left."""
 
     def __init__(self, work: _Work) -> None:
         self._alive, write_end = os.pipe()

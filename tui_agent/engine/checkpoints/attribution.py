@@ -119,8 +119,8 @@ def file_changed_event(
 ) -> FileChanged:
     """Store a changed file's contents without secrets, and return the event that records the change.
 
-    If a content is too large to store, the event has no digest for it. `recorded` is the newest recorded change of the
-    file since the checkpoint. If it is given, the event describes only later changes.
+    Contents that are too large to store get no digest. `recorded` is the file's newest recorded change since the
+    checkpoint. With `recorded`, the event describes only later changes.
     """
     before, after = _content_before(blobs, file, recorded), file.after
     old = None if before is None else blobs.put_file(before)

@@ -416,5 +416,5 @@ class CheckpointRecorder:
 
 
 def _agent_of(state: SessionStateView, call_id: CallId | None) -> AgentId:
-    """Return the agent that made a call which has not ended. A delegate's changes are recorded under the delegate."""
+    """Return the agent that made a running call. A delegate's changes are recorded under the delegate."""
     return next((call.agent for call in state.open_calls if call.call_id == call_id), MAIN_AGENT)

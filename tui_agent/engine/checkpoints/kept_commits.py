@@ -18,7 +18,7 @@ def find_kept_commits(recorder: Recorder, after: int) -> tuple[str, ...]:
 
 
 def _turn_spans(records: Iterable[Record]) -> Iterator[tuple[float, float]]:
-    """Yield the start and the end of each turn after the first record. A turn can have begun before that.
+    """Yield the start and the end of each turn after the first record. The first of these turns can have begun earlier.
 
     The times of commits are whole seconds. A commit in the second in which one turn ended and the next began belongs to
     the turn that ended.

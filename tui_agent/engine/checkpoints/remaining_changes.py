@@ -46,7 +46,7 @@ def read_file_records(records: Iterable[Record]) -> FileRecords:
 async def find_remaining_changes(
     store: Checkpoints, blobs: Blobs, left: FileRecords, present: FileRecords, kept: Iterable[str]
 ) -> list[FileChanged]:
-    """Return a change by the user for each file that differs from the file's newest record on the new branch.
+    """Return the files that differ from their newest record on the new branch, as changes by the user.
 
     `left` are the changes on the branch that was left, and `present` the changes on the new branch. Both begin after
     the last event that the branches share. `kept` are files that the move did not restore. The store's newest

@@ -17,7 +17,7 @@ from tui_agent.protocol.events.session import SessionHeadMoved
 
 @dataclass(frozen=True, slots=True)
 class RevertedPaths:
-    """Paths with hunks that the user reverted later than the event that the session moves to.
+    """The paths of hunks that the user reverted after the target event of a move.
 
     At `kept_paths`, the move would bring a reverted hunk back, so the user is asked first. At `restored_paths`, the
     move only undoes the revert of a hunk, so the file is restored without a question.

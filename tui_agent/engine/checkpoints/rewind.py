@@ -402,7 +402,7 @@ class Rewind:
             recorder.append(ErrorRaised(where="checkpoints", message=message, hint=MAKE_ROOM_HINT))
 
     def _record_checkpoint(self, previous_commit: str) -> None:
-        """Record the newest checkpoint on the new branch, where the records of the old branch do not count.
+        """Record the newest checkpoint again on the new branch.
 
         `previous_commit` is the newest commit before the move. It is used if this run has not opened the store yet.
         """

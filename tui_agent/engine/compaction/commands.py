@@ -35,7 +35,7 @@ def require_messages(parts: EngineParts, command: RestoreContext | PinContext) -
 
 
 def pin_messages(parts: EngineParts, command: PinContext) -> None:
-    """Pin messages, so that every compaction keeps them, or unpin messages.
+    """Pin or unpin messages. Every compaction keeps pinned messages.
 
     Raises `ConfigError` if there is no message with one of the given numbers.
     """

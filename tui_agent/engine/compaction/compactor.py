@@ -477,7 +477,7 @@ class CutLength:
     def limit_chars(self, room: int, limit: object) -> int:
         """Return `room`, or the recorded number of characters if it is smaller.
 
-        A number that was recorded with another key than `limit` is ignored.
+        The recorded number is ignored if it has a different key.
         """
         chars = min(self._chars, room) if limit == self._limit and self._chars else room
         self._chars, self._limit = chars, limit

@@ -45,9 +45,9 @@ class OutputOffloader:
     ) -> int:
         """Offload the oldest outputs until `needed` tokens are free. Return the number of freed tokens.
 
-        Many outputs are offloaded together, because each change invalidates the provider's cache. If less than the
-        share `least` of `window` can be freed, nothing is offloaded. `include_newest_reads` allows offloading the
-        newest file reads to reach that share. With `unlimited`, all of `needed` is freed if possible. `per_char` is the
+        Many outputs are offloaded together, because each change invalidates the provider's cache. `least` is a fraction
+        of `window`. If less than that can be freed, nothing is offloaded. `include_newest_reads` allows offloading the
+        newest file reads to free enough. With `unlimited`, all of `needed` is freed if possible. `per_char` is the
         number of tokens per character.
         """
         limits = self._parts.compaction_limits

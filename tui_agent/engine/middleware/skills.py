@@ -25,7 +25,7 @@ class SkillsSection(BaseMiddleware):
     name = "skills"
 
     def __init__(self, store: SkillStore, *, readable: bool = True) -> None:
-        """Create the middleware. If the tool `read_skill` is missing, `readable` is False and no skills are listed."""
+        """Create the middleware. Without the tool `read_skill`, `readable` must be False, and no skills are listed."""
         self._store = store
         self._readable = readable
 

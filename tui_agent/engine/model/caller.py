@@ -210,7 +210,7 @@ class ModelCaller:
     ) -> tuple[ToolSchema, ...]:
         """Return the tools that the model can use now.
 
-        The list changes only with the skills and the policy, and when the first job starts.
+        The list depends only on the skills, the policy, and whether a job has started.
         """
         missing: set[Service] = set(self._parts.missing_services)
         if not any(not skill.fault for skill in state.skills):

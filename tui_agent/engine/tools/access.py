@@ -23,7 +23,7 @@ def allowed_tools(parts: EngineParts, agent: AgentId) -> frozenset[str] | None:
 
 
 def may_read(parts: EngineParts, agent: AgentId, tool: str, path: str) -> bool:
-    """Return True if the policy does not deny reading `path`, a path in the environment with links resolved.
+    """Return True if the policy does not deny reading `path`. Links in `path` must already be resolved.
 
     If the policy would ask, the result is True, because the user has already allowed the whole search.
     """

@@ -183,7 +183,7 @@ _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def canonical_arguments(arguments: JsonMap, known: Collection[str]) -> JsonMap:
-    """Return the arguments with other programs' names replaced by the tool's own names (`known`).
+    """Rename arguments with names from other programs to the tool's own names (`known`).
 
     Unknown names stay.
     """

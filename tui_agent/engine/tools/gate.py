@@ -161,7 +161,7 @@ class Gate:
         """Decide if a call that the sandbox blocked can run again, and record the decision.
 
         If the call needs hidden files, it runs again with these files visible. Otherwise it runs again outside the
-        sandbox. Only the user can allow this, under every policy.
+        sandbox. Under every policy, only the user can allow this.
         """
         case = JudgedCall.from_checked(checked)
         if refused.needed_secrets:
@@ -327,7 +327,7 @@ class Gate:
         preview: Preview,
         changes: dict[str, str],
     ) -> tuple[PermissionRequested, DecidePermission]:
-        """Record a permission request, changed by `changes`, and wait for the user's answer."""
+        """Record a permission request and wait for the user's answer. `changes` replaces fields of the request."""
         time_limit, env = preview.time_limit_s or case.tool.spec.timeout, self._parts.env
         request = PermissionRequested(
             request_id=self._parts.ids.request(),

@@ -169,7 +169,7 @@ class JobManager:
         await self._cancel_jobs(self._jobs.values(), ended, stopper)
 
     async def follow_branch(self) -> None:
-        """Make jobs and log agree after an undo, a redo or a revert.
+        """Make jobs and log match after an undo, a redo or a revert.
 
         Jobs that started after the new head are stopped. For a job that runs according to the log but has ended, the
         end is recorded.

@@ -120,7 +120,7 @@ def line_count(text: str) -> int:
 
 
 def _add_omission(summary: str, preview: TruncatedText) -> str:
-    """Return the summary of a shortened result with what the model does not get: `715 lines, 567 left out`."""
+    """Add to a summary how much of the result is left out, for example `715 lines, 567 left out`."""
     if not preview.is_cut:
         return summary
     missing = format_bytes(preview.omitted_bytes)

@@ -46,8 +46,8 @@ _AFTER_FAILED_EDIT = "Not run, because an earlier edit in this answer was not ma
 class _PlannedCall:
     """A call with its tool and parsed arguments.
 
-    `fault` is the reason why the call cannot run; `args` is then None. `target` is shown in the call's row on the
-    screen.
+    `fault` is the reason why the call cannot run. With a fault, `args` is None. `target` is shown in the call's row on
+    the screen.
     """
 
     call: ToolCallPart

@@ -228,7 +228,7 @@ class CallRunner:
         checked: CheckedCall,
         result: ExecResult,
     ) -> _DecisionT:
-        """Decide if a command of a running call runs again, and count the time that this takes as waiting."""
+        """Decide if a running call's command runs again. The time of the decision counts as waiting."""
         clock, call_id = self._parts.clock, checked.call.call_id
         asked_at = clock.monotonic()
         try:

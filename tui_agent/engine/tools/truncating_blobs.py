@@ -63,7 +63,7 @@ class TruncatingBlobs:
 
 
 def cut_to_line(end: ToolFinished) -> ToolFinished:
-    """Return the result of a call with only the start of its first text, so that it needs no blob."""
+    """Cut a call's result to the start of its first text. The cut result needs no blob."""
     content = tuple(
         TextContent(text=_cut_text(piece.text))
         if isinstance(piece, TextContent) and isinstance(piece.text, str)
