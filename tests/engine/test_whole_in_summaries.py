@@ -262,9 +262,9 @@ def test_of_very_many_changed_files_the_newest_are_named_and_the_others_counted(
     paths = tuple(f"src/orders/file_{at:06}.py" for at in range(9_000))
     facts = Facts(originals=(), spoken=(), pinned=(), todo=(), artifacts=(), through=0, changed=paths)
     block = next(one for one in required_blocks(facts, str) if one.title == "Changed files")
-    named = block.whole.count(".py")
-    assert 1_000 < named < 9_000 and f"… and {9_000 - named:,} more" in block.whole
-    assert "file_008999" in block.whole and len(block.whole.encode()) < 80_000
+    named = block.full_text.count(".py")
+    assert 1_000 < named < 9_000 and f"… and {9_000 - named:,} more" in block.full_text
+    assert "file_008999" in block.full_text and len(block.full_text.encode()) < 80_000
 
 
 class Rules(BaseMiddleware):

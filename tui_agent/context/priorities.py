@@ -29,22 +29,22 @@ class FittedText:
 class SummaryBlock:
     """A block of a summary, such as the task or the changed files. Sizes are in characters.
 
-    `needs` is the size of the shortest form without loss, and `share` is the guaranteed fraction of the summary. `what`
+    `needs` is the size of the shortest form without loss, and `share` is the guaranteed fraction of the summary. `user_label`
     names a required block for the user. `own` is True if the block contains the user's words.
     """
 
     title: str
-    whole: str
+    full_text: str
     fit: Callable[[int], FittedText]
     needs: int
     share: float
-    what: str = ""
+    user_label: str = ""
     own: bool = False
 
     @property
     def is_required(self) -> bool:
         """True if the block must not lose content. When such a block is cut, its full text is stored."""
-        return bool(self.what)
+        return bool(self.user_label)
 
 
 def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> list[FittedText]:
@@ -60,7 +60,7 @@ def fit_blocks(blocks: Sequence[SummaryBlock], room: int, preferred: int) -> lis
         hard_limit = room - used - least_after[index]
         soft_limit = max(block.needs, preferred - used - needs_after[index])
         limit = max(0, minimums[index], min(hard_limit, soft_limit))
-        short = FittedText(block.whole) if len(block.whole) <= limit else block.fit(limit)
+        short = FittedText(block.full_text) if len(block.full_text) <= limit else block.fit(limit)
         texts.append(short)
         used += len(short.text)
     return texts

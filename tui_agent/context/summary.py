@@ -88,12 +88,12 @@ def build_summary(facts: Facts, story: str, room: int, preferred: int, text: Tex
     )
     blocks = [*required_blocks(facts, text), last]
     frame = f"{TITLE}\n{_INTRO}"
-    heads = sum(len(block.title) + 6 for block in blocks if block.whole)
+    heads = sum(len(block.title) + 6 for block in blocks if block.full_text)
     texts = fit_blocks(blocks, room - len(frame) - heads, preferred - len(frame) - heads)
     pairs = list(zip(blocks, texts, strict=True))
     body = "\n\n".join(f"## {block.title}\n{short.text}" for block, short in pairs if short.text)
     cuts = tuple(
-        CutText(block.what, block.whole, len(short.text))
+        CutText(block.user_label, block.full_text, len(short.text))
         for block, short in pairs
         if block.is_required and short.cut
     )
@@ -123,7 +123,7 @@ def _share(
     pairs: Sequence[tuple[SummaryBlock, FittedText]],
 ) -> SummaryShare:
     required = [(block, short) for block, short in pairs if block.is_required]
-    lost = sum(max(0, len(block.whole) - len(short.text)) for block, short in required if short.cut)
+    lost = sum(max(0, len(block.full_text) - len(short.text)) for block, short in required if short.cut)
     dropped = sum(short.dropped for _, short in required)
     return SummaryShare(section=section, raw_chars=chars + lost, chars=chars, dropped_blocks=dropped)
 

@@ -110,46 +110,55 @@ def count_fitting(lines: Sequence[str], room: int) -> int:
     return sum(size <= room for size in sizes)
 
 
-def _whole_block(title: str, words: str, share: float, what: str, *, own: bool = False) -> SummaryBlock:
+def _whole_block(title: str, words: str, share: float, user_label: str, *, own: bool = False) -> SummaryBlock:
     """Return a required block of a summary. If the text does not fit, its middle is left out."""
     words = words.strip()
-    return SummaryBlock(title, words, partial(_head_and_tail, words, kept=True), len(words), share, what, own)
+    return SummaryBlock(
+        title, words, partial(_head_and_tail, words, has_artifact=True), len(words), share, user_label, own
+    )
 
 
 def _optional_block(title: str, words: str, share: float) -> SummaryBlock:
     """Return an optional block of a summary. Optional blocks are shortened before any required block."""
     words = words.strip()
     return SummaryBlock(
-        title, words, partial(_head_and_tail, words, kept=False), min(len(words), _LEAST), share
+        title, words, partial(_head_and_tail, words, has_artifact=False), min(len(words), _LEAST), share
     )
 
 
-def _head_and_tail(words: str, room: int, *, kept: bool) -> FittedText:
+def _head_and_tail(words: str, room: int, *, has_artifact: bool) -> FittedText:
     dense = len(words.encode("utf-8", "replace")) / len(words)
     size = max(room - _NOTE, _LEAST)
     grain = 1 << max(0, size.bit_length() - 4)
     size -= size % grain  # rounding keeps the cut at the same position when the room changes slightly
     shown = head_and_tail(
-        words, max_bytes=round(size * dense), max_lines=2_000_000, artifact=artifact_id(words) if kept else ""
+        words,
+        max_bytes=round(size * dense),
+        max_lines=2_000_000,
+        artifact=artifact_id(words) if has_artifact else "",
     )
     if len(shown.text) >= len(words):  # the note may be longer than the text that it replaces
         return FittedText(words, cut=False)
     return FittedText(shown.text, cut=shown.is_cut)
 
 
-def _line_block(title: str, lines: Sequence[str], share: float, what: str) -> SummaryBlock:
-    whole = "\n".join(lines)
-    return SummaryBlock(title, whole, partial(_fit_newest, lines, whole), len(whole), share, what)
+def _line_block(title: str, lines: Sequence[str], share: float, user_label: str) -> SummaryBlock:
+    full_text = "\n".join(lines)
+    return SummaryBlock(
+        title, full_text, partial(_fit_newest, lines, full_text), len(full_text), share, user_label
+    )
 
 
-def _fit_newest(lines: Sequence[str], whole: str, room: int) -> FittedText:
+def _fit_newest(lines: Sequence[str], full_text: str, room: int) -> FittedText:
     """Return the newest lines that fit, preceded by a note with the number of left-out lines."""
     fitting = max(1, count_fitting(lines[::-1], room - _NOTE))
     if fitting >= len(lines):
         return FittedText("\n".join(lines))
     omitted = len(lines) - fitting
     return FittedText(
-        "\n".join([f"{LEFT_OUT_PREFIX}{omitted} older; read_file {artifact_id(whole)})", *lines[omitted:]]),
+        "\n".join(
+            [f"{LEFT_OUT_PREFIX}{omitted} older; read_file {artifact_id(full_text)})", *lines[omitted:]]
+        ),
         cut=True,
         dropped=omitted,
     )
@@ -171,14 +180,14 @@ def _user_messages(facts: Facts, text: Text) -> SummaryBlock:
     own = [message for message in list(user_messages(facts))[1:] if message.seq <= facts.through]
     texts = [text_of_content(message.content, text).strip() for message in own]
     pinned = [message.seq in facts.pinned for message in own]
-    whole = "\n\n".join(map(_quote, texts))
-    fit = partial(_fit_messages, texts, pinned, whole)
+    full_text = "\n\n".join(map(_quote, texts))
+    fit = partial(_fit_messages, texts, pinned, full_text)
     return SummaryBlock(
-        "The user's later messages", whole, fit, len(whole), 0.16, "your later messages", own=True
+        "The user's later messages", full_text, fit, len(full_text), 0.16, "your later messages", own=True
     )
 
 
-def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], whole: str, room: int) -> FittedText:
+def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], full_text: str, room: int) -> FittedText:
     """Return the messages, shortened until they fit.
 
     A message is shortened to its first and last line, where rules usually are. The oldest messages are shortened first,
@@ -195,7 +204,7 @@ def _fit_messages(messages: Sequence[str], pinned: Sequence[bool], whole: str, r
             if len(ends) < len(pieces[index]):
                 excess -= len(pieces[index]) - len(ends)
                 pieces[index] = ends
-    note = f"(Some messages are shortened: read_file {artifact_id(whole)})"
+    note = f"(Some messages are shortened: read_file {artifact_id(full_text)})"
     omitted = 0
     if excess > 0:
         first = max(1, count_fitting(pieces, room // 4))
@@ -247,14 +256,14 @@ def _plan(facts: Facts, calls: dict[CallId, ToolCallPart]) -> str:
 
 def _todo_block(items: Sequence[TodoItem]) -> SummaryBlock:
     lines = [(item.status == "completed", _todo_line(item)) for item in items]
-    whole = "\n".join(line for _, line in lines)
+    full_text = "\n".join(line for _, line in lines)
     open_lines = [line for done, line in lines if not done]
     needs = sum(len(line) + 1 for line in open_lines) + (_NOTE if len(open_lines) < len(lines) else 0)
-    fit = partial(_fit_todo, lines, whole)
-    return SummaryBlock("Tasks", whole, fit, min(len(whole), needs), 0.10, "tasks")
+    fit = partial(_fit_todo, lines, full_text)
+    return SummaryBlock("Tasks", full_text, fit, min(len(full_text), needs), 0.10, "tasks")
 
 
-def _fit_todo(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> FittedText:
+def _fit_todo(lines: Sequence[tuple[bool, str]], full_text: str, room: int) -> FittedText:
     """Return the lines of todo items that fit.
 
     Completed items are left out first, oldest first. Open items are left out only if they do not fit without completed
@@ -264,7 +273,9 @@ def _fit_todo(lines: Sequence[tuple[bool, str]], whole: str, room: int) -> Fitte
     remaining = room - _NOTE - sum(len(line) + 1 for line in open_lines)
     if remaining < 0:
         fit = max(1, count_fitting(open_lines, room - _NOTE))
-        note = f"{LEFT_OUT_PREFIX}{format_count(len(lines) - fit, 'task')}; read_file {artifact_id(whole)})"
+        note = (
+            f"{LEFT_OUT_PREFIX}{format_count(len(lines) - fit, 'task')}; read_file {artifact_id(full_text)})"
+        )
         return FittedText("\n".join([*open_lines[:fit], note]), cut=True, dropped=len(lines) - fit)
     done = [line for is_done, line in lines if is_done]
     kept_count = count_fitting(done[::-1], remaining)
@@ -356,17 +367,17 @@ def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[Summa
 
 
 def _file_block(
-    title: str, files: Sequence[_File], share: float, what: str, *, more: int = 0
+    title: str, files: Sequence[_File], share: float, user_label: str, *, more: int = 0
 ) -> SummaryBlock:
     first = f"- … and {format_number(more)} more, changed earlier\n" if more else ""
-    whole = first + "\n".join(file.line for file in files)
-    shortest = files if what else files[-MAX_OPEN_FILES:]
-    needs = len(first) + len(_by_folder(shortest)) + (0 if what else _NOTE)
-    fit = partial(_fit_files, files, whole, first, bool(what))
-    return SummaryBlock(title, whole, fit, min(len(whole), needs), share, what)
+    full_text = first + "\n".join(file.line for file in files)
+    shortest = files if user_label else files[-MAX_OPEN_FILES:]
+    needs = len(first) + len(_by_folder(shortest)) + (0 if user_label else _NOTE)
+    fit = partial(_fit_files, files, full_text, first, bool(user_label))
+    return SummaryBlock(title, full_text, fit, min(len(full_text), needs), share, user_label)
 
 
-def _fit_files(files: Sequence[_File], whole: str, first: str, lasts: bool, room: int) -> FittedText:
+def _fit_files(files: Sequence[_File], full_text: str, first: str, lasts: bool, room: int) -> FittedText:
     """Return the list of files in the first form that fits.
 
     The forms are tried in this order: without reasons, grouped by folder, only the newest files.
@@ -381,7 +392,7 @@ def _fit_files(files: Sequence[_File], whole: str, first: str, lasts: bool, room
     lines = [f"- {file.path}" for file in files]
     fitting = min(len(files), max(1, count_fitting(lines[::-1], room - _NOTE)))
     omitted = len(files) - fitting
-    note = f"{LEFT_OUT_PREFIX}{omitted} older{f'; read_file {artifact_id(whole)}' if lasts else ''})"
+    note = f"{LEFT_OUT_PREFIX}{omitted} older{f'; read_file {artifact_id(full_text)}' if lasts else ''})"
     return FittedText("\n".join([note, *lines[omitted:]]), cut=True, dropped=omitted)
 
 
