@@ -211,7 +211,8 @@ def test_debug_shows_a_traceback_and_nothing_else_does(capsys: pytest.CaptureFix
 
 
 def test_an_error_is_one_line_whatever_stands_in_it() -> None:
-    assert format_error(ConfigError("a\nb\x1b[2J\u202e", hint="Do\r\nthis.")) == "tui-agent: a b [2J Do this."
+    error = ConfigError("a\nb\x1b[2J\u202e", hint="Do\r\nthis.")
+    assert format_error(error) == "tui-agent: a b [2J . Do this."
     for text in ("x", "x."):
         assert format_error(ValueError(text)).startswith("tui-agent: Unexpected ValueError: x. For")
 
