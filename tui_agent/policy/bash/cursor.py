@@ -54,7 +54,7 @@ class Cursor:
         return self.text[self.position : self.position + 1]
 
     def has(self, token: str) -> bool:
-        """Return True if the script continues with the text `token` at the current position."""
+        """Return True if `token` begins at the current position."""
         return self.text.startswith(token, self.position)
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -66,9 +66,9 @@ class Cursor:
         return self.match(_DELIMITER) is not None
 
     def refusal(self, reason: str, start: int | None = None) -> RefusedError:
-        """Return an error that refuses the whole script for this reason.
+        """Return an error that refuses the whole script.
 
-        `start` is the offset of the refused text; None means the current position.
+        `start` is the offset of the refused text; by default, this is the current position.
         """
         return RefusedError(reason, self.position if start is None else start)
 
@@ -89,7 +89,7 @@ class Cursor:
         self.position = skipped.end()
 
     def skip_lines(self) -> None:
-        """Skip blanks, comments and line breaks, and a here-document body that starts after a line break."""
+        """Skip blanks, comments and line breaks. A here-document body after a line break is skipped too."""
         self.skip_blanks()
         while self.character == "\n":
             self.check_body()
@@ -100,7 +100,7 @@ class Cursor:
             self.skip_blanks()
 
     def check_body(self) -> None:
-        """Refuse a text in quotes that begins on the line of a `<<END` and ends on a later line."""
+        """Refuse a quoted text that begins on the line of a `<<END` and ends on a later line."""
         if self.awaits_body and self.position > self._body_line:
             raise self.refusal("quoted text continues past the line in which a here-document begins")
 
@@ -115,7 +115,7 @@ class Cursor:
 
 
 def check_characters(text: str) -> None:
-    """Raise `RefusedError` for a script that is too long, or that has characters a person cannot see."""
+    """Raise `RefusedError` if a script is too long or contains invisible characters."""
     if len(text) > MAX_CHARS:
         raise RefusedError(f"it is longer than {format_number(MAX_CHARS)} characters", MAX_CHARS)
     hidden = describe_invisible(text)

@@ -107,9 +107,9 @@ class WordReader:
         return syntax.Word(cursor.text[start : cursor.position], start, (syntax.ProcessOutput(script),))
 
     def read_body(self, start: int, end: int) -> syntax.Word:
-        """Read the body of a here-document from offset `start` to offset `end`. The delimiter is not quoted.
+        """Read the body of a here-document with an unquoted delimiter, from offset `start` to offset `end`.
 
-        Bash expands only variables and substitutions in such a body. Every other character is literal, even a quote.
+        Bash expands only variables and substitutions in such a body. All other characters are literal, even quotes.
         """
         cursor, behind = self._cursor, self._cursor.position
         pieces: list[syntax.Piece] = []
@@ -283,9 +283,9 @@ def _expand_span(first: int, last: int) -> list[str]:
 
 
 def _keeps_its_meaning(piece: syntax.Piece) -> bool:
-    """Return True if a piece of a word means the same after bash has expanded the braces in that word.
+    """Return True if a piece of a word means the same after brace expansion.
 
-    For example, the variable in `$x{a,b}` does not: bash expands the word to `$xa $xb`.
+    The variable in `$x{a,b}` does not: bash expands the word to `$xa $xb`.
     """
     if isinstance(piece, syntax.Text | syntax.Variable) and piece.quoted:
         return True

@@ -57,10 +57,10 @@ _ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\\n])')
 class PossibleCommands:
     """All commands and scripts that a text might run.
 
-    `commands` holds the words of each possible command. A word is None if bash expands a part of it: it can then be any
-    text, several words, or no word. `texts` are the quoted texts of more than one word, without their quotes. A program
-    might run such a text as a script. `unreadable` is True if the text is too long or takes too long to parse, so
-    commands can be missing.
+    `commands` holds the words of each possible command. A word is None if bash expands a part of the word. Such a word
+    can become any text, several words or no word. `texts` are the quoted texts with more than one word, without the
+    quotes. A program might run such a text as a script. `unreadable` is True if the text is too long or takes too long
+    to parse, so commands can be missing.
     """
 
     commands: tuple[Words, ...]
@@ -112,7 +112,7 @@ def _is_light(text: str) -> bool:
 
 
 def _variants(text: str) -> list[str]:
-    """Return variants of a text, each with its bash syntax simplified in another way.
+    """Return variants of a text with simplified bash syntax.
 
     Line continuations are kept or joined. Redirections, empty expansions and lists in braces are kept or removed.
     """

@@ -28,7 +28,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable in a word: `$name` or `${name}`, or with an operator and its operand (`${name:-none}`, `${name##*/}`).
+    """A variable in a word, such as `$name` or `${name}`. It can have an operator and an operand, as in `${name##*/}`.
 
     `name` can be a special parameter: `?`, `#`, `$`, `!`, `0`…`9`, `@` or `*`. `operator` is one of `:-`, `#`, `##`,
     `%` and `%%`, or empty.
@@ -134,7 +134,7 @@ class ForLoop:
 
 @dataclass(frozen=True, slots=True)
 class WhileLoop:
-    """A loop `while condition; do body; done`, or with `until`."""
+    """A loop `while condition; do body; done`, or the same loop with `until`."""
 
     condition: "Script"
     body: "Script"
@@ -178,7 +178,7 @@ Connector: TypeAlias = Literal["&&", "||", ";", "&", ""]
 class ScriptItem:
     """A pipeline in a list, and the connector after it (`;`, `&`, `&&`, `||`).
 
-    A newline is stored as `;`, the end of the list as an empty string.
+    A newline is stored as `;`. At the end of the list, the connector is empty.
     """
 
     pipeline: Pipeline
@@ -187,7 +187,7 @@ class ScriptItem:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A list of pipelines, which is empty if the script is empty."""
+    """A list of pipelines. It is empty for an empty script."""
 
     items: tuple[ScriptItem, ...]
 

@@ -36,9 +36,9 @@ _NO_WORDS = frozenset(("variable_assignment", "file_redirect", "heredoc_redirect
 
 
 def disagreement(text: str, script: Script) -> Refusal | None:
-    """Compare `script`, our parse of `text`, with tree-sitter's parse.
+    """Compare tree-sitter's parse of `text` with `script`, which is our parse.
 
-    Return None if both parses have the same commands; otherwise a refusal of the script.
+    Return None if both parses have the same commands; otherwise return a refusal of the script.
     """
     root = parse_tree(text)
     if root is None or root.has_error:
@@ -57,7 +57,7 @@ def disagreement(text: str, script: Script) -> Refusal | None:
 
 
 def _seen_words(spans: Sequence[Span], *, is_test: bool) -> "set[_SeenWord]":
-    """Return the words of a command, for the comparison of both parsers.
+    """Return a command's words, so that both parsers can be compared.
 
     In a test (`[ … ]` or `[[ … ]]`), all words after the bracket are joined into a single word.
     """
@@ -104,9 +104,9 @@ def _tree_words(root: "Node") -> "set[_SeenWord]":
 
 
 def command_spans(text: str) -> list[list[Span]] | None:
-    """Return the spans of the words of each simple command that tree-sitter sees in a script, in text order.
+    """Parse a script with tree-sitter. Return each simple command's word spans, in text order.
 
-    Returns None if parsing takes too long.
+    Return None if parsing takes too long.
     """
     root = parse_tree(text)
     return None if root is None else sorted(map(_word_spans, _captures(root).get("command", ())))

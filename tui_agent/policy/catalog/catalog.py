@@ -58,8 +58,8 @@ Returns None if there is no such entry. The result is (table of the entry, place
 class Catalog:
     """All programs that the policy knows. A catalog never changes.
 
-    Raises `ConfigError` on creation for a fault in an added table, and `TableFault` on lookup for a fault in a
-    product file.
+    Creating a catalog raises `ConfigError` if an added table is faulty. A lookup raises `TableFault` if a product file
+    is faulty.
     """
 
     def __init__(self, layers: Iterable[Layer] = ()) -> None:
@@ -109,7 +109,7 @@ class Catalog:
         return next(filter(None, found), None)
 
     def _resolve(self, names: Sequence[str], shelves: Sequence[Shelf], likes: int) -> Entry | None:
-        """Try the names in order, and build the entry of the first one that a shelf (a source of entries) has.
+        """Build the entry of the first name that a shelf has. A shelf is a source of entries.
 
         Return None if no shelf has any of the names.
 
@@ -165,7 +165,7 @@ class Catalog:
                 yield from _locate(name, wrong[name] or self._find_faults(name, table))
 
     def _find_faults(self, name: str, table: Table) -> list[TableFault]:
-        """Return the faults of an entry that show only after the inherited keys are added."""
+        """Return the faults of an entry that appear only after the inherited keys are added."""
         try:
             entry = self.entry(name)
         except TableFault as fault:
@@ -186,8 +186,8 @@ def built_in_catalog() -> Catalog:
 def read_tables(text: str) -> tuple[dict[str, Table], tuple[str, ...]]:
     """Parse the TOML text of a user's, plugin's or project's table of programs.
 
-    Return the tables of its programs by full name ("git log"), and the environment variables that it declares
-    harmless. Raises `TableFault` if the text is not a valid table.
+    Return the programs' tables by full name ("git log"), and the environment variables that the text declares harmless.
+    Raises `TableFault` if the text is not a valid table.
     """
     try:
         data = parse_toml(text)
@@ -248,7 +248,7 @@ def _read_file(name: str) -> tuple[Table, str] | None:
 
 @cache
 def _file_names(folder: str) -> frozenset[str]:
-    """Return the names of the files in a folder of the product's catalog, read once.
+    """Return the file names in a folder of the product's catalog. Each folder is read once.
 
     A lookup in this set is exact. On a case-insensitive file system, opening `GIT.toml` would find `git.toml`.
     """

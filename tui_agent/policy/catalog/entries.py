@@ -36,8 +36,8 @@ class Entry:
     `name` is its full name ("git log"), and `place` is its source file ("programs/git/log.toml").
 
     An entry inherits from the entry that its key `like` names. `options` maps each spelling to its option, including
-    inherited options; all spellings of one option map to the same object. `family` has the name of this entry, then the
-    name of the entry that it inherits from, and so on. The entry inherits the subcommands of all of them. `table` holds
+    inherited options; all spellings of one option map to the same object. `family` has the name of this entry and the
+    names of all entries that it inherits from, nearest first. The entry inherits all their subcommands. `table` holds
     the keys that other entries can inherit.
     """
 

@@ -21,8 +21,8 @@ def place_of(fault: TableFault, text: str, source: str) -> str:
 def _line_of(lines: list[str], keys: tuple[str, ...]) -> int:
     """Return the number of the line that sets the last of `keys` in a TOML document.
 
-    Each key is searched after the line of the key before it. If a key is not found (for example, because it is
-    missing), return the line of the key before it; 0 if there is none.
+    Each key is searched after the line of the key before it. If a key is not found, return the line of the key before
+    it, or 0 if there is none.
     """
     found = 0
     for place, key in enumerate(keys):

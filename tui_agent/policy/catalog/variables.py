@@ -27,14 +27,14 @@ class Variables:
     shown: frozenset[str]
 
     def with_harmless(self, names: Iterable[str]) -> "Variables":
-        """Return a copy of the lists with more harmless names."""
+        """Return a copy of the lists with these names added to the harmless ones."""
         return replace(self, harmless=self.harmless | frozenset(names))
 
     def may_change_programs(self, name: str, value: str | None, *, exported: bool) -> bool:
         """Return True if setting the environment variable `name` can change what programs do.
 
-        `value` is None if it is not certain. `exported` is True if programs see the variable even if it was not in the
-        environment before.
+        `value` is None if the value is not certain. With `exported`, programs see the variable even if the environment
+        did not have it.
         """
         if name in self.harmless or (value is not None and f"{name}={value}" in self.harmless):
             return False

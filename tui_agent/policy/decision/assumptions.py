@@ -28,7 +28,7 @@ For example, `HEAD:.env` is a file in a commit, and `a*` is a pattern.
 
 
 def settle_doubts(effect: RunEffect, line: LineReport, facts: PolicyFacts) -> LineReport:
-    """Return the report of a command line without some of its doubts about shell patterns.
+    """Return a command line's report without unjustified doubts about shell patterns.
 
     A doubt is dropped if no file name in the workspace justifies it.
     """
@@ -52,7 +52,7 @@ def _in_workspace(effect: RunEffect, path: str, facts: PolicyFacts) -> str | Non
 
 
 def _is_settled(doubt: Doubt, folder: str, facts: PolicyFacts) -> bool:
-    """Return True if no file in this folder that matches the doubt's pattern has a dangerous name."""
+    """Return True if the doubt's pattern matches no file with a dangerous name in this folder."""
     value = doubt.value
     if value is None or not value.names_files:
         return False
@@ -72,7 +72,7 @@ def _is_settled(doubt: Doubt, folder: str, facts: PolicyFacts) -> bool:
 
 
 def _begins_word(name: str, folder: str) -> bool:
-    """Return True if the path of a file, relative to the folder, begins like an option (`-rf`)."""
+    """Return True if a file's path relative to the folder begins like an option (`-rf`)."""
     front = f"{folder}/" if folder else ""
     return name.startswith(front) and name[len(front) :][:1] in _OPTION_STARTS
 

@@ -60,7 +60,7 @@ class CallJudge:
     def judge_tool(self, *, known: bool) -> list[Judgement]:
         """Return the judgements about the tool itself.
 
-        If the effects of the call are `known`, each effect is judged too, so a rule that allows the tool is not enough.
+        If the call's effects are `known`, a rule that allows the tool is not enough, because each effect is judged too.
         """
         allowed = self._facts.allowed_tools
         if allowed is not None and self._name not in allowed:

@@ -74,7 +74,7 @@ def offer_choices(
 
 
 def _offer(rule: str, words: str, why_not_always: str = "") -> tuple[PermissionChoice, PermissionChoice]:
-    """Return the choices that save a rule for this session, and always.
+    """Return two choices: one saves a rule for this session, the other saves it permanently.
 
     `words` describe what the rule allows. `why_not_always` is the reason if the rule is offered only for this session.
     """
@@ -150,9 +150,10 @@ def _offer_command(
 
 
 def _commands_to_allow(line: LineReport) -> list[tuple[CommandReport, Words]]:
-    """Return the commands of a line that a rule must allow, each with the launcher words in front of it.
+    """Return each command of a line that a rule must allow, with its launcher words.
 
-    For `uv run pytest` these are pytest and the words `uv run`. The rule then allows pytest only if `uv run` starts it.
+    For `uv run pytest`, this is `pytest` with the words `uv run`. The rule then allows pytest only if `uv run` starts
+    it.
     """
     found: list[tuple[CommandReport, Words]] = []
     for at, command in enumerate(line.commands):

@@ -52,7 +52,7 @@ def runs_anything(command: CommandReport) -> bool:
 
 
 def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts) -> tuple[str, ...]:
-    """Return the classes of a tool call and all its commands, the least serious first."""
+    """Return the classes of a tool call and all its commands, least serious first."""
     found = {_OF_KIND.get(effect.kind, READ_ONLY) for effect in effects if not isinstance(effect, RunEffect)}
     for line in lines.values():
         found |= {name for command in line.commands for name in command_classes(command, facts)} or {
@@ -62,6 +62,6 @@ def call_classes(effects: Sequence[CallEffect], lines: Lines, facts: PolicyFacts
 
 
 def sort_classes(classes: Iterable[str]) -> tuple[str, ...]:
-    """Return the classes sorted, the least serious first. `read-only` is left out if there is any other class."""
+    """Return the classes, least serious first. `read-only` is left out if there is any other class."""
     found = frozenset(classes)
     return tuple(name for name in CLASSES if name in found and (name != READ_ONLY or len(found) == 1))

@@ -105,7 +105,7 @@ class CommandJudge:
     ) -> Iterator[Judgement]:
         """Yield judgements of guards about commands that no profile runs, such as `rm -rf ~`.
 
-        `inner` holds pairs: a command that the line might run, and True if its text might be just prose.
+        Each pair in `inner` has a command that the line might run, and True if its text might be just prose.
         """
         texts = (line.line, *(text for command in line.commands for text in command.code))
         reasons = [starts_without_end(text) for text in texts]
@@ -267,7 +267,7 @@ def _with_risk(judgement: Judgement, risk: str) -> Judgement:
 
 
 def is_ordinary(command: CommandReport) -> bool:
-    """Return True if a command certainly only reads or changes files of this workspace, or runs its code.
+    """Return True if a command certainly does no more than use files of this workspace or run the workspace's code.
 
     The rules of a trusted project can allow such commands.
     """

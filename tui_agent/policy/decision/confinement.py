@@ -41,10 +41,10 @@ _CHANGES_FILES: Final = frozenset({"git apply", "git archive", "git clone", "git
 
 
 def inner_commands(command: CommandReport, read: Callable[[RunEffect], LineReport]) -> Iterator[InnerCommand]:
-    """Yield commands that `command` can run. If `command` is fully understood, yield nothing.
+    """Yield the commands that `command` can run, each with a flag; nothing if `command` is fully understood.
 
-    The words after the program's name can be a command (`foo rm -rf src`), which is yielded with False. A word with
-    blanks can be a script or just prose (`foo 'rm -rf src'`); its commands are yielded with True.
+    The words after the program's name can be a command (`foo rm -rf src`). The flag of such a command is False. A word
+    with blanks can be a script or just prose (`foo 'rm -rf src'`). The flag of its commands is True.
     """
     if Effect.CONNECTS in command.effects or not is_open(command):
         return

@@ -24,7 +24,7 @@ _INSTALLED = frozenset({"node_modules", "site-packages"})
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """A named check of commands that only read.
+    """A named check that applies to commands that only read.
 
     `check` returns a reason to ask about a command; empty if there is none.
     """
@@ -101,7 +101,7 @@ def _is_unseen(folder: str, facts: PolicyFacts) -> bool:
 def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) -> str:
     """Return a reason to require approval if a command would read secret files that it does not name; otherwise "".
 
-    In a sandbox, which hides secret files, no question is needed.
+    No question is needed in a sandbox, because the sandbox hides secret files.
     """
     if facts.sandboxed:
         return ""

@@ -159,9 +159,9 @@ def _command_rows(
 ) -> Iterator[CommandEffects]:
     """Yield a row for each command of a line.
 
-    A command and a command that it starts (the inner command) can share a row, as in `python3 -m http.server`. They
-    share it if the inner command is harmless and has the same effects. They also share it if the outer command is
-    harmless and its text ends with the text of the inner command.
+    A command can share a row with the command that it starts (the inner command), as in `python3 -m http.server`. They
+    share a row if the inner command is harmless and has the same effects. They also share a row if the outer command is
+    harmless and its text ends with the inner command's text.
     """
     shown: CommandEffects | None = None
     shown_title, starts_next = "", False

@@ -150,7 +150,7 @@ class FileJudge:
     def by_profile(
         self, verdict: Verdict, rule: Judgement | None, what: str, why: str, risk: str = ""
     ) -> Judgement:
-        """Return `rule`. If there is no rule or the profile denies, return a judgement with the profile's verdict.
+        """Return `rule`; if there is no rule or the profile denies, return the profile's own judgement instead.
 
         `what` is the end of the judgement's id; `why` is the reason for asking or denying, and `risk` is the sentence
         for the approval.

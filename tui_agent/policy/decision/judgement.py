@@ -44,7 +44,7 @@ class Judgement:
 
     @property
     def is_concealed(self) -> bool:
-        """True if the judgement is about characters of the call that a person cannot see or can misread."""
+        """True if the judgement is about invisible or misleading characters in the call."""
         return self.rule_id.startswith("unseen")
 
     def sort_key(self) -> tuple[int, bool, bool, bool, str, str]:

@@ -137,7 +137,7 @@ class MentionedFileJudge:
             yield _below_judgement(name)
 
     def _read_by_input(self, command: CommandReport, uses: Uses) -> Iterator[Judgement]:
-        """Require approval if another command runs `command` on files listed in its input (`ls -A | xargs cat`)."""
+        """Require approval if the names of the files of `command` come from standard input (`ls -A | xargs cat`)."""
         started = command.words and not command.source.startswith(command.words[0].source)
         unknown = any(use.action == "read" and use.certainty is Certainty.UNKNOWN for use, _ in uses)
         if started and unknown and self.facts.secrets and not self.facts.sandboxed:
@@ -149,7 +149,7 @@ class MentionedFileJudge:
             yield from filter(None, (self.files.find_chosen_secret(use) for use, _ in uses))
 
     def _put_into_folders(self, command: CommandReport, uses: Uses) -> Iterator[Judgement]:
-        """Judge the files that a command creates in a folder under their own names (`cp .bashrc ~`)."""
+        """Judge the files that a command puts into a folder without renaming them (`cp .bashrc ~`)."""
         if command.name not in word_list("copying"):
             return
         # With an unknown option (`-t`), the first operand may be the target too.

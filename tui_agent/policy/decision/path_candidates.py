@@ -41,7 +41,7 @@ class Candidate:
 
 
 def path_candidates(command: CommandReport) -> Iterator[Candidate]:
-    """Yield texts that can be paths in a command's words, variables and code, and in its here-documents."""
+    """Yield the texts in a command that can be paths. They come from its words, variables, code and here-documents."""
     before = ""
     subcommands = command.name.split()[1:]
     texts = [*command.code]

@@ -39,7 +39,7 @@ class RulePolicy:
     """A `ports.policy.Policy` based on rules.
 
     `user_rules` apply to every session in their workspace. `own` has the absolute paths of the product's configuration
-    and data folders. No agent can write to these folders, except to `notes`, the folder of the project's notes.
+    and data folders. No agent can write to these folders. The exception is `notes`, the folder of the project's notes.
     `catalog` holds the known programs; by default, it is the built-in catalog.
     """
 
@@ -136,7 +136,7 @@ class RulePolicy:
         return {effect: settle_doubts(effect, line, facts) for effect, line in self._read(effects).items()}
 
     def _rules(self, granted: tuple[str, ...], workspace: str | None) -> RuleIndex:
-        """Return the index of the rules that apply to a workspace, or of all rules if `workspace` is None.
+        """Return the index of the rules that apply to a workspace. If `workspace` is None, all rules are included.
 
         `granted` are the rules of the session.
         """

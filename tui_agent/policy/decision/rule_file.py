@@ -138,7 +138,10 @@ def _cut_table(lines: Sequence[str], starts: Sequence[int], index: int) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a text as a TOML string. Raises `ConfigError` if the text is not UTF-8, as the name of a folder can be."""
+    """Return a text as a TOML string.
+
+    Raises `ConfigError` if the text is not UTF-8. For example, a folder's name can contain other bytes.
+    """
     try:
         text.encode()
     except UnicodeEncodeError as error:

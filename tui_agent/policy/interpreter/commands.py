@@ -215,7 +215,7 @@ def _look_up(draft: Draft, program: str) -> Entry | None:
 
 
 def _choose_entry(catalog: Catalog, call: ParsedCall) -> ParsedCall:
-    """Parse the call by another entry if one of its options selects that entry (`git branch --list`).
+    """Parse the call again with another entry if one of its options selects that entry (`git branch --list`).
 
     Otherwise return the call unchanged.
     """
@@ -273,9 +273,9 @@ def _use_operands(draft: Draft, call: ParsedCall, operands: Operands) -> None:
 
 
 def _use_scripts(draft: Draft, call: ParsedCall, operands: Operands, stdin: Value) -> None:
-    """Note in the draft a script that the program reads from its standard input.
+    """If the program reads a script from standard input, note that script in the draft.
 
-    For a shell, the effect `RUNS` is removed, because its script is interpreted.
+    For a shell, remove the effect `RUNS`, because the script is interpreted.
     """
     has_script = any(parsed.option.means == "shell script" for parsed in call.options if parsed.word)
     names = [value.known or "" for meaning, value in operands.used if meaning == "script file"]

@@ -53,8 +53,8 @@ class Draft:
     """The report of a command under construction.
 
     `reach` is a `FileUse` without a path: a template for the use of each named file. `scripts` are bash texts that the
-    command runs. `printed` are patterns of the files that the command reads or lists, as named. A pattern ends with a
-    slash if everything below is included. A pattern is empty for a file that is not certain.
+    command runs. `printed` has patterns of the files that the command reads or lists, as the command names them. A
+    pattern ends with a slash if everything below is included. A pattern is empty for a file that is not certain.
     """
 
     catalog: Catalog
@@ -104,10 +104,9 @@ class Draft:
         return draft
 
     def _in_its_folders(self, doubt: Doubt) -> Doubt:
-        """Return a doubt that file names in the command's folders can safely settle.
+        """Return the doubt, with its value only if bash expands that value in the command's folders.
 
-        If bash expands the doubt's value in other folders, the value is removed. Then no file name can settle the
-        doubt.
+        Without the value, no file name can settle the doubt.
         """
         here = doubt.value is None or doubt.value.found_in in (None, self.folders)
         return doubt if here else replace(doubt, value=None)
@@ -185,7 +184,7 @@ class Draft:
     def add_file(self, value: Value, action: FileAction, reach: FileUse | None = None) -> None:
         """Add a use of the file that a word names.
 
-        `reach` is a template for the other fields of the use; the default is the draft's own.
+        `reach` is a template for the other fields of the use; the default is the draft's `reach`.
         """
         use = replace(reach or FileUse("", action), path=value.text, action=action, certainty=value.certainty)
         if value.certainty is Certainty.UNKNOWN:
@@ -199,7 +198,7 @@ class Draft:
             self.add_use(replace(use, path=unescape(value.text), certainty=Certainty.KNOWN))
 
     def mention(self, value: Value) -> None:
-        """Note a word of unknown meaning, which can be a path, as a possible use of a file."""
+        """Add a possible use of a file for a word of unknown meaning that can be a path."""
         if value.certainty is Certainty.UNKNOWN:
             self._add_unknown(FileUse("", "mention"), suffix=value.suffix)
             return

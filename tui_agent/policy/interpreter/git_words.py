@@ -41,7 +41,7 @@ def _file(path: str, certainty: Certainty = Certainty.BOUNDED, *, from_top: bool
 def read_revision(value: Value, *, may_be_path: bool) -> GitWord:
     """Return the files that a revision names (`HEAD:a`, `:a`).
 
-    With `may_be_path`, the argument can be a path filter instead, so the files that it would select are included.
+    With `may_be_path`, the argument can also be a path filter. The files of that filter are then included.
     """
     text = value.known
     if text is None:
@@ -102,9 +102,9 @@ def _split_magic(text: str) -> tuple[set[str], str]:
 
 
 def _as_shell_pattern(path: str) -> str:
-    """Return a shell pattern that matches everything that the path of a git path filter selects.
+    """Return a shell pattern that matches everything that a git path filter selects.
 
-    In git, `*` and `?` match slashes too, and a match includes everything below it.
+    In git, `*` and `?` match slashes too. A matched folder includes everything below it.
     """
     begin = _SIGN.split(path, maxsplit=1)[0]
     folder = begin.rpartition("/")[0]

@@ -190,8 +190,7 @@ class _Parser:
     def _doubt_option_like(self, value: Value, *, by_name: bool = False) -> None:
         """Add a doubt about a word that can be an option.
 
-        With `by_name`, the names of the files in the workspace can settle the doubt if all options of the program are
-        harmless.
+        With `by_name`, file names in the workspace can settle the doubt if all the program's options are harmless.
         """
         settled = value if by_name and self.entry.program.options_are_harmless else None
         reason = f"{value.source} may become an option of {self.entry.name}"

@@ -221,7 +221,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 def host_in_address(address: str) -> str:
     """Return the host in an address such as `https://example.org/x`, as written; empty if the text is not an address.
 
-    In an address with a scheme, even an invalid host is returned; no rule matches such a host.
+    If the address has a scheme, an invalid host is returned too. No rule matches such a host.
     """
     scheme, slashes, rest = address.partition("://")
     host = (rest if slashes else scheme).split("/", 1)[0].split("?", 1)[0]

@@ -46,7 +46,8 @@ class _Program(ScriptScanner):
     """A scanner for one awk program.
 
     `_before` is the previous token, or `_OPERAND` for a token that can be the left operand of a division. `_open` has
-    the open brackets, with `if` for the bracket of a condition. `_printing` is True while the current statement prints.
+    the open brackets; the bracket of a condition is stored as `if`. `_printing` is True while the current statement
+    prints.
     """
 
     language = "awk"
@@ -123,7 +124,7 @@ class _Program(ScriptScanner):
         self._before = "(" if sign == "[" else sign
 
     def _is_harmless(self, name: str, *, called: bool) -> bool:
-        """Return True for awk functions that only compute, and for variables without a special meaning in any awk."""
+        """Return True for an awk function that only computes, and for a variable that no awk treats specially."""
         if name in self._words["functions"]:
             return called or name == "length"
         own = name in self._words["variables"] or len(name) == 1 or not name.isupper()

@@ -12,7 +12,7 @@ from tui_agent.policy.interpreter.report import FileUse, Value
 
 
 class ScriptReader(Protocol):
-    """A reader of scripts given as one text: sed, awk, jq, printf.
+    """A reader of scripts for sed, awk, jq or printf. A script is a single text.
 
     The reader returns a doubt as a clause ("awk may run a program"). The result is empty only if every character was
     recognised as harmless.

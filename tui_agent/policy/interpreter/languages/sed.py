@@ -37,8 +37,8 @@ No other loop is accepted. BSD sed treats all text after the command as the labe
 def _delimiter_pattern(mark: str, *, regex: bool) -> re.Pattern[str]:
     """Compile a pattern for text up to and including the closing delimiter `mark`.
 
-    A delimiter in a bracket expression, or a backslash before its `]`, is not accepted, because only some versions of
-    sed end the regex there.
+    The text must not have a delimiter in a bracket expression, or a backslash before the `]`. Only some versions of sed
+    end the regex there.
     """
     end = re.escape(mark)
     if not regex:
