@@ -35,7 +35,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class BlobStore:
-    """The blobs of one session. Its readers and its single writer can use it from several threads.
+    """The blobs of one session. The session's readers and its single writer can use the store from several threads.
 
     `parent_folders` returns the blob folders of a fork's parents. These folders are searched for a blob that is not in
     `folder`.

@@ -119,7 +119,7 @@ def _copy_blob(digest: str, ancestors: list[Path], own: Path, ops: FileOps) -> N
 
 
 def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
-    """Return the digests of blobs in the bytes of a log, and in payloads that are stored as blobs in `folder`.
+    """Return the blob digests in a log's bytes and in payloads that are stored as blobs in `folder`.
 
     Everything that looks like a digest is included, because an unneeded blob does no harm.
     """
@@ -134,7 +134,7 @@ def find_digests(log: Iterable[bytes], folder: Path) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class FamilyMember:
-    """A session that has a common ancestor with another session through forks.
+    """A session in a family of forks.
 
     `origin` is the event where the session was forked; None if it is not a fork.
     """

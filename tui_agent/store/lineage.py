@@ -108,9 +108,10 @@ def read_origin(folder: Path) -> Origin | None:
 
 
 def find_head_moves(folder: Path, *, size: int | None = None) -> list[HeadMove]:
-    """Return every event in one log, up to byte `size`, that moved the session to an earlier event. Raises `OSError`.
+    """Return the events in one log that moved the session to an earlier event.
 
-    These events are found by searching the bytes, so that the rest of the log need not be parsed.
+    The log is read up to byte `size`. The events are found by searching the bytes, so that the rest of the log need not
+    be parsed. Raises `OSError`.
     """
     lines = b"".join(line + b"\n" for line in find_lines(folder, payload_mark(SessionHeadMoved), size=size))
     records = (record for _, record in filter_lines(lines, None, NO_FILTER))
@@ -143,7 +144,10 @@ def load_lineage(folder: Path) -> Lineage:
 
 
 def has_event(folder: Path, seq: int) -> bool:
-    """Return True if a session's history has this event undamaged. Reads only the part of the log near the event."""
+    """Return True if this event exists in a session's history and is not damaged.
+
+    Reads only the part of the log near the event.
+    """
     parts = (
         part
         for part in load_lineage(folder).parts

@@ -22,7 +22,7 @@ def read_chunks(folder: Path, *, after: int = -1, size: int | None = None) -> It
     """Yield a folder's log in chunks, up to byte `size` of the file (None: all of it).
 
     The first chunk starts at or shortly before the first line with `seq` > `after`. An unfinished last line is left
-    out. Raises `OSError` with the first chunk.
+    out. Raises `OSError` when the first chunk is read.
     """
     with (folder / EVENTS_FILE).open("rb") as log:
         end = os.fstat(log.fileno()).st_size if size is None else size

@@ -87,7 +87,7 @@ def decode_line(line: bytes, blobs: BlobStore | None = None) -> Record | None:
 
 
 def decode_payload(line: bytes, blobs: BlobStore | None = None) -> Payload | None:
-    """Return the payload of the event in a line of the log; None if the line is damaged or its kind unknown."""
+    """Return the payload of the event in a line of the log; None if the line is damaged or of an unknown kind."""
     record = decode_line(line, blobs)
     return record.payload if isinstance(record, Envelope) else None
 
@@ -135,7 +135,7 @@ def _json_object(line: bytes) -> dict[str, JsonValue] | None:
 
 
 def _load_payload_blob(line: bytes, blobs: BlobStore | None) -> Envelope | None:
-    """Return the event in a line of the log that has its whole payload in a blob (see `store.payload_shrinker`)."""
+    """Return the event in a line of the log. The line's whole payload is in a blob (see `store.payload_shrinker`)."""
     raw = _json_object(line)
     payload = None if raw is None else raw.get("payload")
     if raw is None or blobs is None or not isinstance(payload, dict):

@@ -93,9 +93,9 @@ def iterate_records(
 ) -> Iterator[Record]:
     """Yield the records with `seq` > `after`, without the streamed pieces of finished answers.
 
-    `current_branch_only` yields only records of the current branch. `stretches` yields only records of another branch,
-    given as ranges of event numbers. `last` is the last event of the session's own log to read. Records appended during
-    the iteration can be included. Raises `SessionNotFound`.
+    With `current_branch_only`, only records of the current branch are yielded. `stretches` has the event ranges of
+    another branch; then only that branch's records are yielded. `last` is the last event of the session's own log to
+    read. Records appended during the iteration can be included. Raises `SessionNotFound`.
     """
     size = _log_size(folder)
     if last is not None:

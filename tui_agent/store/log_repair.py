@@ -40,8 +40,8 @@ def open_log(folder: Path, ops: FileOps, known: Survey = EMPTY_SURVEY) -> Opened
 
     Raises `StoreError` if the log cannot be opened, and `SessionNotFound` if there is no log.
 
-    A log written by another version raises `SessionVersionError` and stays unchanged. `repair` of the result is an
-    event about repaired lines, which the caller must record. Every opening returns this event until it is in the log.
+    A log written by another version raises `SessionVersionError` and stays unchanged. The result's `repair` is an event
+    about repaired lines. The caller must record this event. Every opening returns this event until it is in the log.
     `known` is the result of an earlier check. Lines of that check are not checked again.
     """
     path = folder / EVENTS_FILE
@@ -137,7 +137,7 @@ def copy_to_new_file(folder: Path, end: int, ops: FileOps) -> int:
 
 
 def rewrite_log(folder: Path, fd: int, end: int, ops: FileOps) -> tuple[int, str]:
-    """Write the log again under its name, after the open file `fd` was renamed or deleted. Raises `OSError`.
+    """Write the log to a new file under its name, because the open file `fd` was renamed or deleted. Raises `OSError`.
 
     The first `end` bytes are copied from `fd`. If another file has the log's name, it is renamed to a side file.
     Returns the new descriptor and the side file's name.

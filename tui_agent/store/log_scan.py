@@ -28,8 +28,8 @@ class Survey:
     """The result of checking the checksums of a log's lines.
 
     `good_end` is the offset after the last intact line, and `lines` is the number of lines up to there. `bad_lines` has
-    the numbers (from 1) of the damaged lines among these lines. `version` is a version of the log format that this
-    release cannot read, if any intact line has one.
+    the numbers (from 1) of the damaged lines among these lines. If an intact line has a log format that this release
+    cannot read, `version` is that format's version.
     """
 
     good_end: int

@@ -61,7 +61,7 @@ class Shrinker:
     def prepare(self, payload: Payload, max_bytes: int) -> bytes:
         """Return the payload as JSON of at most `max_bytes` bytes.
 
-        If the JSON is too long, move texts to blobs, then JSON values, and at last the whole payload.
+        If the JSON is too long, move texts to blobs, then JSON values, and finally the whole payload.
         """
         raw = dump_json(payload)
         if raw is not None and len(raw) < MAX_INLINE_TEXT_BYTES and not self._needs_walk(raw):

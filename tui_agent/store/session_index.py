@@ -47,9 +47,9 @@ class SessionIndex:
 
     @contextmanager
     def _open(self, *, wait_ms: int = BUSY_MS) -> Iterator[sqlite3.Connection]:
-        """Open the index. Recreate an index that is damaged or of another version.
+        """Open the index. If it is damaged or has another version, recreate it.
 
-        Raises `sqlite3.Error` or `OSError` if neither works.
+        Raises `sqlite3.Error` or `OSError` if that fails too.
         """
         try:
             db = self._connect(wait_ms)

@@ -68,8 +68,8 @@ class SessionLog:
     """One session's append-only log, open for writing. Implements `ports.log.Log`.
 
     `append`, `read` and followers must use one thread; `commit` syncs in another. `repair` is an event about the repair
-    made on opening. The caller records this event. A log with `lazy` is opened (by `open_log`) and written only at the
-    first event that is not in `QUIET_KINDS`; until then its events are in memory.
+    made on opening. The caller records this event. With `lazy`, events stay in memory until the first event that is not
+    in `QUIET_KINDS`. Then the log is opened (by `open_log`) and written.
     """
 
     def __init__(

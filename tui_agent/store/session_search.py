@@ -69,7 +69,7 @@ def find_events(db: sqlite3.Connection, text: str, workspace: str | None, limit:
 
 
 def find_sessions(db: sqlite3.Connection, text: str, workspace: str | None) -> list[SearchHit]:
-    """Return one hit per session from the index, with snippets cut here because SQLite's `snippet` would be slow."""
+    """Return one hit per session from the index. Snippets are cut here, because SQLite's `snippet` is slow."""
     query = _match_expression(db, text, workspace)
     rows = db.execute(_SEARCH_SESSIONS, (query, MAX_HITS)).fetchall() if query else []
     hits: list[SearchHit] = []

@@ -114,7 +114,7 @@ class SessionStore:
             raise _creation_error(folder, fault) from fault
 
     def open(self, session_id: str, wait_s: float = 2.0) -> SessionLog:
-        """Lock and open an existing session. Blocks up to `wait_s` seconds if another process is about to release it.
+        """Lock and open an existing session. Waits up to `wait_s` seconds for another process to release the session.
 
         Raises `SessionNotFound`, `SessionLocked`, or `StoreError` if the log cannot be opened.
         """
@@ -301,9 +301,9 @@ class SessionStore:
                 )
 
     def find(self, name: str) -> Path:
-        """Return the folder for a session's name, a run's id, or the path of a session or its log.
+        """Return a session's folder. `name` is a session's name, a run's id, or the path of a session or its log.
 
-        The path can be anywhere, such as a copied log. Raises the errors of `resolve`.
+        The path can also be outside the store, for example the path of a copied log. Raises the errors of `resolve`.
         """
         path = Path(name).expanduser()
         folder = path.parent if path.name == EVENTS_FILE else path

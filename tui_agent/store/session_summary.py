@@ -69,7 +69,7 @@ class SessionSummary:
 def summarise_session(folder: Path, known: SessionStats | None = None) -> SessionSummary | None:
     """Return a session's summary, read from the start and end of its log; None if both are unreadable.
 
-    `known` are earlier counts of the log. Counting continues from these.
+    `known` has earlier counts of the log, and counting continues from them.
     """
     path = folder / EVENTS_FILE
     blobs = open_blobs(folder)
@@ -135,7 +135,7 @@ def _is_other_version(record: Record | None) -> TypeGuard[UnknownEvent]:
 
 
 def _foreign_field(record: UnknownEvent | None, field: str) -> str:
-    """Return a field of a log's first line that another version wrote.
+    """Return a field from the first line of a log that another version wrote.
 
     The result is empty if this version does not know the field.
     """

@@ -65,7 +65,10 @@ class WriterLock:
         return replacement
 
     def fileno(self) -> int:
-        """Return the lock file's descriptor. A process that inherits it holds the lock, too. Raises `ValueError` if released."""
+        """Return the lock file's descriptor.
+
+        A process that inherits the descriptor holds the lock too. Raises `ValueError` if released.
+        """
         if self._fd is None:
             raise ValueError("the lock was released")
         return self._fd

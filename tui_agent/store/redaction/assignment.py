@@ -67,7 +67,7 @@ def _is_number_or_sealed(candidate: Candidate, name: str) -> bool:
 
 
 def is_quoted_secret(value: str, name: str) -> bool:
-    """Return True if a quoted text is a secret: not a template, a sentence or just a name."""
+    """Return True if a quoted text is a secret, and not a template, a sentence or a name."""
     named = has_shape(value, "resource") and not is_secret_in_pieces(value)
     if named or has_shape(value, "template", "path"):
         return False
@@ -108,7 +108,7 @@ def _is_bare_word_secret(value: str, name: str) -> bool:
 
 
 def _is_short_name_secret(candidate: Candidate) -> bool:
-    """Return True if a password follows `PASS=` or `pass:`, and not the count or result of tests."""
+    """Return True if the value after `PASS=` or `pass:` is a password, and not a test count or result."""
     value, name = candidate.value, candidate.group("name")
     if re.match(r"(?i)\d+[a-z%/]*$|test|\w*[(:/]", value):
         return False
@@ -125,7 +125,7 @@ def _is_short_name_secret(candidate: Candidate) -> bool:
 def _is_configured(candidate: Candidate) -> bool:
     """Return True if a plain word assigned to a password's name is the password.
 
-    In code the word would be a variable.
+    In code, such a word is a variable.
     """
     value, sign = candidate.value, _sign(candidate)
     if len(value) < 6 or '"' in sign or "'" in sign or value.isupper() or has_shape(value, "state"):

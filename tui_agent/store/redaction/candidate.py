@@ -24,9 +24,9 @@ class Candidate:
     def __init__(self, match: "re2._Match[bytes]", groups: Mapping[str, int]) -> None:
         """Examine a match of a rule's pattern; `groups` maps the pattern's named groups to their numbers.
 
-        The secret is the last group that matched and has a name beginning with `secret`. It is the whole match if the
-        pattern has no such group. The secret is extended to whole UTF-8 characters. The secret is empty if no such
-        group matched.
+        The secret is the last matched group with a name that begins with `secret`. If no such group matched, the secret
+        is empty. If the pattern has no such group, the secret is the whole match. The secret is extended to whole UTF-8
+        characters.
         """
         self.raw: bytes = match.string
         self._span = span = match.span

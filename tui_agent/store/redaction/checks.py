@@ -55,10 +55,10 @@ def is_mailgun_key(candidate: Candidate) -> bool:
 
 
 def is_option_value(candidate: Candidate) -> bool:
-    """Return True for a password or key as an option's value.
+    """Return True if an option's value is a password or key.
 
-    After a letter or digit the option can be just the end of a word (`single-token text`). Then the value needs a
-    digit.
+    If a letter or digit precedes the option, it can be the end of a word (`single-token text`). The value must then
+    contain a digit.
     """
     return is_chosen(candidate) and (has_digit(candidate.value) or not candidate.preceding_text(1).isalnum())
 
@@ -72,7 +72,7 @@ def is_block_text(candidate: Candidate) -> bool:
 
 
 def is_login_argument(candidate: Candidate) -> bool:
-    """Return True for the second of two text arguments of a call that signs in (`login("ada", "…")`)."""
+    """Return True for the second text argument of a call that signs in, such as `login("ada", "…")`."""
     value = candidate.value
     if looks_random(value, 20):
         return True

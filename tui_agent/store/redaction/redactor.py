@@ -201,10 +201,10 @@ def _index_of(rules: tuple[Rule, ...], disabled: frozenset[str]) -> KeywordIndex
 
 
 def _joined_lines(raw: bytes) -> Iterator[tuple[bytes, Sequence[int], Sequence[int]]]:
-    """Yield each line of a text that is continued by a backslash, with its pieces joined as in a shell.
+    """Yield each line with backslash continuations, with its pieces joined as in a shell.
 
-    The second value has the offset of each piece in the joined line. The third has the number to add to an offset in
-    that piece to get the offset in `raw`.
+    The second value has the offset of each piece in the joined line. The third has the difference between each piece's
+    offset in `raw` and its offset in the joined line.
     """
     if b"\\" not in raw:
         return
