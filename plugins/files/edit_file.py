@@ -37,7 +37,7 @@ class EditFileArgs(api.FrozenModel):
 class EditFile(api.BaseTool):
     """Tool that replaces a text that occurs exactly once in a file.
 
-    With `replace_all`, it replaces every occurrence, but only if the file was read and has not changed since.
+    With `replace_all`, it replaces every occurrence. The file must then have been read and must be unchanged.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class EditFile(api.BaseTool):
     async def predict_failure(
         self, args: EditFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise a `ToolError` if `replace_all` is set and the file was not read, or has changed since."""
+        """Raise a `ToolError` if `replace_all` is set, unless the file was read and is unchanged."""
         await _read_base(args, env, state)
 
     async def preview(self, args: EditFileArgs, env: api.Environment) -> api.Preview:
@@ -127,7 +127,7 @@ def _list_lines(lines: Sequence[int], limit: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match of `old_text` in a file, from `start` up to, but not including, `end`.
+    """A match of `old_text` in a file, from the index `start` to the index `end` (exclusive).
 
     `ending` is the line ending of the matched text.
     """
@@ -186,7 +186,7 @@ def _first_lines(text: str, matches: Sequence[Match]) -> list[int]:
 
 
 def changed_lines(text: str, matches: Sequence[Match], new: str) -> list[int]:
-    """Return, for each match, the number of the first line that its replacement changes, counted in the new text."""
+    """Return the first line that each replacement changes. Lines are counted in the new text."""
     lines: list[int] = []
     line, position = 1, 0
     for match in matches:

@@ -13,7 +13,7 @@ def _effects(pattern: str, path: str) -> tuple[api.Effect, ...]:
 
 
 def _target(pattern: str, path: str) -> str:
-    """Return the pattern, followed by the folder if one is given, e.g. "*.py in src"."""
+    """Return the pattern, followed by the call's folder (if any), e.g. "*.py in src"."""
     return f"{pattern} in {path}" if path not in ("", ".") else pattern
 
 

@@ -34,14 +34,14 @@ class ReadFile(api.BaseTool):
         self.spec = api.load_spec("read_file", __file__, ReadFileArgs, verb="read", parallel_safe=True)
 
     def target(self, args: ReadFileArgs) -> str:
-        """Return the path, with the line range if one is given."""
+        """Return the path, followed by the call's line range, if any."""
         if args.offset == 1 and args.limit == MAX_LINES:
             return args.path
         last = "" if args.limit == MAX_LINES else f"-{args.offset + args.limit - 1}"
         return f"{args.path}:{args.offset}{last}"
 
     def effects(self, args: ReadFileArgs) -> tuple[api.Effect, ...]:
-        """Return the effect of the call: reading the file or, for an artifact, an effect on the session only."""
+        """Return the call's effect: it reads the file. Reading an artifact only affects the session."""
         if api.is_artifact(args.path):
             return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path),)
@@ -114,7 +114,7 @@ async def _image_result(content: api.FileContent, ctx: api.ToolContext) -> api.T
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The lines from `first` to `last` (of `total`) as text for the model. `clipped`: the number of lines that were cut."""
+    """The lines from `first` to `last` (of `total`) as text for the model. `clipped` counts the lines that were cut."""
 
     body: str
     first: int
@@ -185,7 +185,7 @@ def _build_page(
 
 
 def _number_lines(lines: list[str], first: int, count: int, room: int) -> tuple[list[str], int]:
-    """Return up to `count` numbered lines, at most `room` characters, and the number of lines that were cut."""
+    """Return up to `count` numbered lines that fit into `room` characters, and the number of lines that were cut."""
     width = len(str(first + count - 1))
     numbered: list[str] = []
     clipped = 0

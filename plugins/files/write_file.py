@@ -54,7 +54,7 @@ class WriteFile(api.BaseTool):
     async def predict_failure(
         self, args: WriteFileArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise a `ToolError` if the file to be replaced was not read, or has changed since it was read."""
+        """Raise a `ToolError` if the call replaces a file that was not read, or that changed after it was read."""
         before = await read_existing(args.path, env) if args.overwrite else None
         if before is not None:
             api.require_current_read(before, state)

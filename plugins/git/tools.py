@@ -70,7 +70,7 @@ def blame_commands(path: str, first_line: int, last_line: int, revision: str) ->
 
 
 def commit_commands(message: str, paths: list[str]) -> list[Command]:
-    """Return the commands that commit the named files or, if there are none, the staged changes."""
+    """Return the commands that commit the named files. If there are no names, the staged changes are committed."""
     commit: Command = ("git", "commit", "-m", message)
     if not paths:
         return [commit]

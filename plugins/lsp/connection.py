@@ -117,7 +117,7 @@ class Connection:
             self._written.set()
 
     async def finish(self) -> None:
-        """Refuse further messages, and wait until all earlier ones are written."""
+        """Refuse new messages, and wait until all queued messages are written."""
         self._outgoing.close()
         await self._written.wait()
 
@@ -146,7 +146,9 @@ class Connection:
         self.give_up(f"it ended: {clean(lines[-1])}" if lines else "it ended")
 
     def _take_header(self, buffer: bytearray) -> int:
-        """Remove the header of a message from the buffer. Return the message's length, or -1 if it is not complete."""
+        """Remove the header of a message from the buffer. Return the message's length, or -1 if the header is
+        incomplete.
+        """
         end = buffer.find(b"\r\n\r\n", 0, MAX_HEADER_BYTES)
         if end < 0:
             if len(buffer) >= MAX_HEADER_BYTES:

@@ -28,7 +28,7 @@ class FileEdit(api.FrozenModel):
 
 
 def path_of(uri: object, root: str) -> str:
-    """Return the path of a file's URI, relative to the workspace if it is inside.
+    """Return the path of a file's URI. A path inside the workspace is made relative to the workspace.
 
     Raises `ToolError` for any other URI.
     """
@@ -40,9 +40,9 @@ def path_of(uri: object, root: str) -> str:
 
 
 def find_position(text: str, symbol: str, line: int) -> Mapping[str, int]:
-    """Return a symbol's position in the form of the protocol. `line` counts from 1; 0 means any line.
+    """Return a symbol's position as the protocol defines positions. `line` counts from 1; 0 means any line.
 
-    Raises `ToolError` if the symbol is not there.
+    Raises `ToolError` if the symbol is not found.
     """
     if not symbol:
         raise api.ToolError("symbol is empty.", hint="Name the symbol as it is written in the file.")

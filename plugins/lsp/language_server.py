@@ -53,7 +53,7 @@ class ReadyArgs(LanguageServerArgs):
 class LanguageServerTool(api.BaseTool):
     """Tool that queries language servers.
 
-    It keeps one running server per command, which the first question starts.
+    The first question starts a server. One server keeps running for each command.
     """
 
     def __init__(self, settings: LspSettings) -> None:
@@ -103,7 +103,7 @@ class LanguageServerTool(api.BaseTool):
         return (reads, api.RunEffect(argv=args.command))
 
     async def preview(self, args: ReadyArgs, env: api.Environment) -> api.Preview:
-        """Return the diffs of a rename, or else the server's command, as the preview."""
+        """Return the diffs of a rename as the preview. For any other action, return the server's command."""
         if args.action != "rename":
             command = shlex.join(args.command)
             shown = (api.TextBlock(text=command),)

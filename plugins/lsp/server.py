@@ -159,7 +159,7 @@ class LanguageServer:
     def note_changes(self, changes: Mapping[str, int], contents: Iterable[api.FileContent]) -> None:
         """Report to the server which files were created (1), changed (2) or deleted (3).
 
-        Also send the given contents, because some servers never reread a file that they had open.
+        Also send the given contents, because some servers never reread a file that was open before.
         """
         self.close_document()
         events = [{"uri": self.uri(path), "type": kind} for path, kind in changes.items()]

@@ -44,7 +44,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """The cell's index, followed by its id if it has one."""
+        """The cell's index, followed by the cell's id, if any."""
         name = self.value.get("id")
         return f"[{self.index}]" + (f" #{name}" if isinstance(name, str) else "")
 
@@ -99,7 +99,7 @@ class Notebook:
         raise api.ToolError(f"There is no cell {name!r} in {self.path}; it has {count}, from 0.")
 
     def with_source(self, cell: Cell, source: str, kind: str) -> bytes:
-        """Return the file's bytes with a new source for a cell, and without the cell's outputs."""
+        """Return the file's bytes with a new source for a cell. The cell's outputs are removed."""
         if kind != cell.kind:
             name = cell.value.get("id")
             new = self._new_cell(source, kind, name if isinstance(name, str) else "")
@@ -114,7 +114,7 @@ class Notebook:
         return self._with_fields(cell, {"outputs": list(outputs), "execution_count": count})
 
     def with_new_cell(self, source: str, kind: str, before: Cell | None) -> bytes:
-        """Return the file's bytes with a new cell before another one, or at the end."""
+        """Return the file's bytes with a new cell. It is inserted before the cell `before`, or at the end."""
         name = _new_id(source, {str(cell.value.get("id")) for cell in self.cells}) if self._has_ids else ""
         text = self._render(self._new_cell(source, kind, name), _CELL_DEPTH)
         start, end = self._list

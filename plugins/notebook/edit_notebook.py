@@ -45,7 +45,7 @@ class EditNotebook(api.BaseTool):
     async def predict_failure(
         self, args: EditNotebookArgs, env: api.Environment, state: api.SessionStateView
     ) -> None:
-        """Raise a `ToolError` if the notebook was not read, or has changed since."""
+        """Raise a `ToolError` unless the notebook was read and is unchanged."""
         api.require_current_read(await env.read(args.path), state, reader="read_notebook")
 
     async def preview(self, args: EditNotebookArgs, env: api.Environment) -> api.Preview:

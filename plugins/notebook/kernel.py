@@ -28,7 +28,7 @@ class KernelGone(Exception):
 
 @dataclass(slots=True)
 class CellRun:
-    """A run of a cell, with its outputs so far. `status` says how the run ended, and is empty until then."""
+    """A run of a cell, with its outputs so far. `status` says how the run ended; empty while it runs."""
 
     on_text: Callable[[str], None]
     outputs: list[dict[str, Any]] = field(default_factory=list)

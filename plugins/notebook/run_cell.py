@@ -101,7 +101,7 @@ class RunCell(api.BaseTool):
         return api.Preview((api.TextBlock(text=note),), content=f"{args.digest} {args.code}")
 
     async def run(self, args: ReadyCell, ctx: api.ToolContext) -> api.ToolResult:
-        """Run the cell. An exception in the cell is a failure; after the time limit the cell is interrupted."""
+        """Run the cell, and interrupt it after the time limit. An exception in the cell is a failure."""
         assert ctx.programs is not None
         name = f"kernel of {args.path}" if args.path else "kernel"
         if args.restart:

@@ -71,9 +71,7 @@ class Grep(api.BaseTool):
         return f"{args.pattern} in {where}" if where else args.pattern
 
     def effects(self, args: GrepArgs) -> tuple[api.Effect, ...]:
-        """Return the effect of the call: reading everything below the path or, for an artifact, an effect on the
-        session only.
-        """
+        """Return the call's effect: it reads everything below the path. Reading an artifact only affects the session."""
         if api.is_artifact(args.path):
             return (api.InternalEffect(subject="artifacts"),)
         return (api.ReadEffect(path=args.path or ".", recursive=True),)

@@ -12,7 +12,7 @@ _BLOCKS = frozenset((">", "|", ">-", "|-", ">+", "|+"))
 class FrontMatter(NamedTuple):
     """The fields of a file, and the text below them.
 
-    `fields` maps lower-case names to values. `fault` says what is wrong, if anything is.
+    `fields` maps lower-case names to values. `fault` describes an error in the fields; empty if there is none.
 
     If the line `---` before or after the fields is missing, there are no fields, and the whole text is the body.
     """

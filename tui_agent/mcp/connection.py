@@ -82,7 +82,9 @@ class Connection:
         return "" if info is None else clean_line(info.version, 40)
 
     async def list_tools(self) -> tuple[RemoteTool, ...]:
-        """Return the tools that the server offers, at most `MAX_TOOLS`, and one of those with the same name."""
+        """Return up to `MAX_TOOLS` tools that the server offers. If tools have the same name, only the first is
+        returned.
+        """
         if self.client.server_capabilities.tools is None:
             return ()
         self.lists.begin("tools")
@@ -122,7 +124,7 @@ class Connection:
         return self.client.server_capabilities.resources is not None
 
     async def list_resources(self) -> RemoteResources:
-        """Return the resources that the server lists within its time limit, at most `MAX_RESOURCES`.
+        """Return up to `MAX_RESOURCES` resources that the server lists within its time limit.
 
         Raises `ToolError` if the request fails.
         """
@@ -157,7 +159,7 @@ class Connection:
         return tuple(filter(can_be_typed, result.completion.values))
 
     async def list_prompts(self) -> tuple[RemotePrompt, ...]:
-        """Return the prompts that the server lists within `PROMPTS_LIMIT_S`, at most `MAX_PROMPTS`.
+        """Return up to `MAX_PROMPTS` prompts that the server lists within `PROMPTS_LIMIT_S`.
 
         Raises `ToolError` if the request fails.
         """

@@ -44,7 +44,7 @@ class SavedLogin(BaseModel):
 
 
 class ServerLogin(httpx2.Auth):
-    """Adds the saved token to each request. With `ask_user`, logs in instead, and saves the new token."""
+    """Adds the saved token to each request. With `ask_user`, runs a new login and saves the new token."""
 
     def __init__(self, file: LoginFile, redirect_uri: str = "", ask_user: AskUser | None = None) -> None:
         self.refused = anyio.Event()

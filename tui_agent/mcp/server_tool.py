@@ -40,7 +40,7 @@ class RemoteTool:
 
 
 def digest_tool(*parts: object) -> str:
-    """Return twelve hex digits that change if any of `parts`, a server's description of a tool, changes."""
+    """Return a digest of a server's description of a tool, as twelve hex digits."""
     return hashlib.sha256(to_json(parts, fallback=str)).hexdigest()[:12]
 
 

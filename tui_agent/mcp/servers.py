@@ -125,7 +125,7 @@ class McpServers:
         self._progress_at = anyio.current_time()
 
     async def wait_for_tools(self, tools: Collection[str]) -> None:
-        """Wait until the servers of these tools run or will not be started again, at most `TOOL_WAIT_S` seconds."""
+        """Wait up to `TOOL_WAIT_S` seconds until the servers of these tools run or are given up."""
         with anyio.move_on_after(TOOL_WAIT_S):
             for runner in filter(None, map(self._runner_of, tools)):
                 await runner.wait_until_ready()
@@ -201,7 +201,7 @@ class McpServers:
 
 
 async def _hold_place(places: anyio.Semaphore, runner: ServerRunner) -> None:
-    """Release a place for starting servers when the server has started, or is too slow."""
+    """Release the server's place in `places` when the server has started or is too slow."""
     with anyio.move_on_after(START_PAUSE_S):
         await runner.settled.wait()
     places.release()

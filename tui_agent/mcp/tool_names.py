@@ -27,7 +27,8 @@ def name_tools(server: str, tools: Iterable[ToolT]) -> dict[str, ToolT]:
 
 
 def tool_name(server: str, tool: str, taken: Collection[str] = ()) -> str:
-    """Return the model's name for a server's tool: at most 64 letters, digits, `_` and `-`, and not in `taken`.
+    """Return the model's name for a server's tool. It has at most 64 letters, digits, `_` and `-`, and is not in
+    `taken`.
 
     If the name is too long or taken, it ends with a digest of the full name. Each `_` in the server's name becomes `-`,
     so that a rule for one server never matches the tools of another server.

@@ -245,7 +245,8 @@ class Assembler:
     def _find_or_add_call(self, chunk: ToolCallChunk) -> _Call:
         """Return the call that the chunk belongs to; add one if there is none.
 
-        This is the call with the chunk's id, else the call with the chunk's index, else the last call.
+        The call is found by the chunk's id, then by the chunk's index. A chunk without an index can continue the last
+        call.
         """
         known = self._by_id.get(chunk.call_id) if chunk.call_id else None
         if known is not None and not self._reuses_id(known, chunk):
@@ -320,7 +321,7 @@ class Assembler:
         )
 
     def _with_text_call(self, out: Sequence[ModelPart], ids: Ids) -> tuple[ModelPart, ...]:
-        """Return the parts with a text replaced by a tool call, if the text is clearly a call."""
+        """Return the parts. If the answer's text is clearly a tool call, add the call to the parts."""
         is_cut = self.finished is not None and self.finished.reason == "length"
         call = normalisation.text_call(self.text, self._offered) if self._offered and not is_cut else None
         if call is None:

@@ -162,7 +162,7 @@ def from_error(error: object) -> ModelFault:
 
 
 def parse_window(kind: FaultKind, text: str) -> int:
-    """Return the context window stated in an overflow error, in tokens; 0 if it states none."""
+    """Return the context window that an overflow error states, in tokens; 0 if the error states no window."""
     match = _WINDOW_MESSAGE.search(text[:ORIGINAL_LIMIT]) if kind == "overflow" else None
     return int(next(filter(None, match.groups()), 0)) if match is not None else 0
 

@@ -108,7 +108,7 @@ def map_entry(model: str) -> Entry | None:
 
 
 def facts(model: str, vendor: str = "") -> Facts:
-    """Return the facts about a model, from litellm's price map or else from `FALLBACK`.
+    """Return the facts about a model. Facts that litellm's price map lacks are taken from `FALLBACK`.
 
     `vendor` is litellm's name of the provider, if known.
     """

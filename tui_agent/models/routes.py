@@ -127,7 +127,7 @@ class Routes:
         return normalise_url(url) if route.client != "litellm" else url.rstrip("/")
 
     def key(self, info: ModelInfo, route: Route) -> str:
-        """Return the key for a model's URL; empty if none is needed.
+        """Return the key for a model's URL; empty if the URL needs no key.
 
         Raises `ConfigError` with the name of the variable if the key is not set.
         """

@@ -87,8 +87,8 @@ class RestorePlan:
 class RestoreResult:
     """The result of restoring a checkpoint.
 
-    `paths` were restored, and `kept_paths` were not. `commit` has the workspace's files afterwards. `files` describes
-    the first restored paths, with their contents before and after.
+    `paths` were restored, and `kept_paths` were not. `commit` contains the workspace's files after the restore. `files`
+    describes the first restored paths, with their contents before and after.
     """
 
     commit: str
@@ -189,7 +189,7 @@ class Checkpoints(Protocol):
         ...
 
     async def run_maintenance(self) -> bool:
-        """Copy the git objects that the checkpoints borrow from other repositories into their own store, and pack it.
+        """Copy git objects that the checkpoints borrow from other repositories into the store. Then pack the store.
 
         Returns True if anything was done. Call this while the session is idle. Any other call, or a cancellation, stops
         the maintenance.

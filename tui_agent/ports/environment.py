@@ -136,7 +136,7 @@ class ExecResult:
 class Sandbox:
     """The sandbox of an environment's commands.
 
-    `kind` is empty if there is no sandbox; `unavailable_reason` then gives the reason. Each of `lines` describes one
+    If there is no sandbox, `kind` is empty and `unavailable_reason` gives the reason. Each of `lines` describes one
     restriction to the user.
     """
 

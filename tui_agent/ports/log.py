@@ -101,7 +101,9 @@ class BlobReader(Protocol):
         ...
 
     def resolve(self, data: JsonMap) -> JsonMap:
-        """Return JSON data with each object in the form of a `BlobText` replaced by its full text."""
+        """Return JSON data with its long texts loaded. Each object in the form of a `BlobText` is replaced by its full
+        text.
+        """
         ...
 
 

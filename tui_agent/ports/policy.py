@@ -114,7 +114,7 @@ class Policy(Protocol):
     def describe_effects(
         self, effects: Sequence[Effect], new: Collection[str], facts: PolicyFacts
     ) -> tuple[CommandEffects, ...]:
-        """Return rows that describe the effects of a call to the user, as `decide` judges them with these facts.
+        """Return rows that describe a call's effects to the user. The effects are judged as by `decide`.
 
         `new` are the files to write that do not exist yet.
         """
@@ -139,8 +139,8 @@ class Policy(Protocol):
     def deleted_files(self, effects: Sequence[Effect]) -> tuple[str, ...]:
         """Return the files that commands delete by name. They are the input for `PolicyFacts.restorable_files`.
 
-        The paths are relative to the workspace. If the commands also move files, nothing is returned, because another
-        file can have the name by then.
+        The paths are relative to the workspace. If the commands also move files, nothing is returned, because a moved
+        file can have the deleted name.
         """
         ...
 

@@ -31,7 +31,7 @@ class Artifact(FrozenModel):
 
     @classmethod
     def from_blob(cls, tool: str, text: BlobText, *, lines: int, preview_size: int) -> "Artifact":
-        """Return the artifact for a result of the tool `tool` that is stored as a blob."""
+        """Return the artifact for a tool's result that is stored as a blob."""
         digest = text.blob_sha256
         return cls(
             id=cls.id_for_sha256(digest),

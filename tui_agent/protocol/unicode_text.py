@@ -226,7 +226,7 @@ def _latin_lookalike(character: str) -> str:
 
 
 def escape_unprintable(name: str) -> str:
-    """Return a path or name with unprintable and unencodable characters escaped."""
+    """Escape the unprintable and unencodable characters in a path or name."""
     text = name.encode("utf-8", "backslashreplace").decode()
     if text.isprintable():
         return text

@@ -43,7 +43,7 @@ class CommandFile:
     text: str
 
     async def answer(self, arguments: str, state: SessionStateView) -> CommandAnswer:
-        """Return the text with the arguments filled in, and the shell commands to run first."""
+        """Fill in the arguments. Return the text, and the shell commands to run first."""
         words = _split(arguments)
         # Only commands of the file itself are run, with quoted arguments: an argument cannot add a command.
         pieces = _SHELL.split(self.text)
@@ -58,7 +58,7 @@ class CommandFile:
 
 @dataclass(frozen=True, slots=True)
 class CommandFiles:
-    """The commands of the user or of the project, and why other files cannot be used.
+    """The commands of the user or of the project, and the faults of unusable files.
 
     `faults` are pairs of a command's name and a sentence.
     """

@@ -86,7 +86,7 @@ def _read_entry(name: str, source: str, fields: object) -> McpServer:
 
 
 def _check_server(server: McpServer, variables: Mapping[str, str]) -> McpServer:
-    """Return the server with its variables replaced, or with a `fault` if it cannot be used."""
+    """Return the server with its variables replaced. If it cannot be used, set its `fault`."""
     table = server.table
     if not _NAME.fullmatch(server.name) and not server.fault:
         return replace(server, fault="its name must consist of at most 40 letters, digits, - and _")

@@ -102,7 +102,7 @@ def read_project_files(folder: Path) -> ProjectFiles:
 
 
 class _ProjectReader:
-    """Reads the project files in a folder once, and tracks how many more files and bytes can be read."""
+    """Reads the project files in a folder once. Keeps count of the files and bytes that can still be read."""
 
     def __init__(self) -> None:
         self._files, self._bytes = MAX_FILES, MAX_BYTES

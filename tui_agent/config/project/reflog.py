@@ -39,7 +39,7 @@ def find_new_commits(root: Path, spans: Sequence[tuple[float, float]]) -> list[s
 
 
 def _commits_up_to(end: str, parents: Mapping[str, str]) -> dict[str, str]:
-    """Return the commits, each with its parent, without those that follow the commit `end`."""
+    """Return a mapping from commit to parent. Commits that follow the commit `end` are left out."""
     left: dict[str, str] = {}
     for commit, parent in parents.items():
         if parent == end:

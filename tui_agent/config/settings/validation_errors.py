@@ -108,7 +108,7 @@ def _models(kind: Any) -> Iterator[type[BaseModel]]:
 
 
 def _as_written(location: Place, tree: object) -> list[int | str]:
-    """Return the path of a key as the file spells it, without the names of types that pydantic tried."""
+    """Return the path of a key in the file. The names of types that pydantic tried are left out."""
     parts: list[int | str] = []
     for part in location:
         if isinstance(tree, list):
