@@ -16,6 +16,8 @@ from pathlib import Path
 from tui_agent.errors import PluginError
 from tui_agent.plugin_host.discover import FoundPlugin
 
+MARKS_FOLDER = "plugins_loading"
+"""Name of the folder with the marks, in the folder for caches."""
 NOT_TRIED = "The program ended while this plugin was loaded, and a trial did not end within {:g} s. The plugin is left out this time."
 TRIAL_ENDED = b"The trial has ended."
 """Output of a trial if the plugin did not end the process."""
@@ -66,6 +68,11 @@ class CrashMarks:
             return [] if self._folder is None else list(self._folder.iterdir())
         except OSError:  # nothing was ever marked
             return []
+
+    def list_marked_by(self, pid: int) -> list[str]:
+        """Return the names of the plugins that the process `pid` was loading when it ended."""
+        marks = [(path.name, self._read(path.name)) for path in self.files()]
+        return sorted(name for name, mark in marks if mark is not None and mark["pid"] == pid)
 
     def _clear(self, name: str) -> None:
         if self._folder is not None:

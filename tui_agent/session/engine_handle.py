@@ -27,6 +27,11 @@ class EngineLink(Protocol):
     @property
     def output(self) -> IO[bytes]: ...
 
+    @property
+    def pid(self) -> int:
+        """The id of the engine's process; 0 if a server runs the engine."""
+        ...
+
     def release(self) -> None:
         """Start the engine, if `connect_engine` was called with `hold`."""
         ...
@@ -64,6 +69,8 @@ class SocketLink:
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
         self.output: IO[bytes] = cast(IO[bytes], connection.makefile("rb", buffering=0))
+
+    pid = 0
 
     @classmethod
     def connect(cls, path: Path, options: SessionOptions) -> "SocketLink":
@@ -139,6 +146,11 @@ class EngineHandle:
         """The process's standard output."""
         assert self.child.stdout is not None
         return self.child.stdout
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self.child.pid
 
     def release(self) -> None:
         """Start the process and send it the options. Do nothing if the process was started before."""

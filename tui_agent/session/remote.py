@@ -316,10 +316,11 @@ class RemoteSession:
     def _mark_ended(self) -> None:
         if self._opened is None and self._failure is None:
             lines = self.stderr_tail().splitlines()
-            last = lines[-1] if lines else "no message"
-            self._failure = TuiAgentError(
-                f"The engine process ended: {last}.", hint="Run `tui-agent doctor` to find out why."
-            )
+            # Import this late, like the redactor below.
+            describe: Callable[..., TuiAgentError] = import_module(
+                "tui_agent.session.engine_crash"
+            ).describe_crash
+            self._failure = describe(self._handle.pid, lines[-1] if lines else "", os.environ, Path.cwd())
         self._is_held.set()
         self._is_open.set()
         self._ended.set()

@@ -15,6 +15,7 @@ from tui_agent.engine.agents import ModelAgent
 from tui_agent.engine.plugin_wrappers import GuardedAgent
 from tui_agent.engine.tools.registry import ToolRegistry
 from tui_agent.errors import ConfigError, PluginError
+from tui_agent.plugin_host.crash_marks import MARKS_FOLDER
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import LoadedPlugins, PluginHost
 from tui_agent.plugin_host.places import plugin_places
@@ -59,7 +60,7 @@ def configure_host(host: PluginHost, base: StartupContext, config: Config) -> No
 
 def crash_marks_folder(base: StartupContext) -> Path:
     """Return the folder with records of plugins that were being loaded when the program ended."""
-    return base.config.paths.cache_dir / "plugins_loading"
+    return base.config.paths.cache_dir / MARKS_FOLDER
 
 
 def agent_folders(host: PluginHost) -> list[Path]:

@@ -9,10 +9,11 @@ import pytest
 
 from tests.unit.plugin_host.test_plugin_loading import NOTHING, failure, write
 from tui_agent.errors import PluginError
-from tui_agent.plugin_host.crash_marks import CrashMarks
+from tui_agent.plugin_host.crash_marks import MARKS_FOLDER, CrashMarks
 from tui_agent.plugin_host.discover import PluginPlaces
 from tui_agent.plugin_host.loader import ENDED_THE_PROGRAM, LoadedPlugins, PluginHost
 from tui_agent.plugin_host.modules import files_state
+from tui_agent.session.engine_crash import describe_crash
 
 CRASH = "import ctypes\nctypes.CDLL(None)._exit(7)\n"
 LOAD = """
@@ -63,6 +64,18 @@ def test_a_suspect_whose_trial_takes_too_long_is_left_out_once(tmp_path: Path) -
     with pytest.raises(PluginError, match="The plugin is left out this time"):
         CrashMarks(marks).ends_the_program(crasher, files_state(crasher.path), 0.0)
     assert ENDED_THE_PROGRAM in failure(load(plugins, marks), "crasher")
+
+
+def test_the_first_message_names_the_plugin_that_ended_the_engine(tmp_path: Path) -> None:
+    plugins, marks = tmp_path / "plugins", tmp_path / "cache" / "tui-agent" / MARKS_FOLDER
+    write(plugins, "crasher", CRASH)
+    process = subprocess.Popen([sys.executable, "-c", LOAD, str(plugins), str(marks)])
+    process.wait(60)
+    environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    error = describe_crash(process.pid, "", environ, tmp_path)
+    assert error.message == "The engine process ended while it loaded the plugin crasher: no message."
+    assert "plugins disable crasher" in error.hint
+    assert describe_crash(1, "Killed", environ, tmp_path).message == "The engine process ended: Killed."
 
 
 def test_a_plugin_that_another_running_process_loads_is_not_suspected(tmp_path: Path) -> None:
