@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Serve the editor until it closes standard input.
 
-    Raises `UsageError` if input or output is a terminal or a file, because then no editor started the command.
+    Raises `UsageError` if standard input or output is a terminal or a file, because an editor uses neither.
     """
     wanted, place = (
         os.fstat(sys.stdin.fileno()).st_mode,

@@ -94,7 +94,10 @@ def _find_session(base: StartupContext, name: str | None) -> Path | None:
 def report_lines(
     base: StartupContext, options: SessionOptions, folder: Path | None, terminal: str = ""
 ) -> Iterator[str]:
-    """Yield the bug report's lines before redaction. `terminal`, if not empty, replaces the doctor's terminal check."""
+    """Yield the bug report's lines before redaction.
+
+    `terminal` replaces the doctor's terminal check unless it is empty.
+    """
     yield "# Problem\n\nWrite here what you did, what you expected, and what happened instead.\n"
     yield "## Environment\n"
     for name, result in run_checks(options):

@@ -91,7 +91,7 @@ def _value_options(places: list[Place]) -> str:
 
 
 def _walk(places: list[Place], read_words: str) -> str:
-    """Return shell code that stores the commands before the cursor in `$where`, and the word before it in `$before`.
+    """Return shell code that stores the commands before the cursor in `$where`, and the preceding word in `$before`.
 
     `$needs_value` is not empty if that word is an option that needs a value.
     """

@@ -100,7 +100,7 @@ def show_paths(arguments: argparse.Namespace) -> int:
 
 
 def file_locations(config: Config) -> dict[str, str]:
-    """Return a mapping from purpose to path for the files and folders that tui-agent uses for this user and project."""
+    """Return the paths of tui-agent's files and folders for this user and project. Maps each purpose to a path."""
     paths = config.paths
     return {
         "configuration": str(paths.user_config),

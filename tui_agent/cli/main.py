@@ -246,7 +246,7 @@ def call(prog: str, verb: Verb, words: list[str]) -> int:
 
 
 def require_current_folder() -> None:
-    """Raise `UsageError` if the folder in which the program was started no longer exists."""
+    """Raise `UsageError` if the current folder no longer exists."""
     try:
         Path.cwd()
     except FileNotFoundError as error:

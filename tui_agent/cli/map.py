@@ -122,7 +122,10 @@ def look_up(repo_map: RepoMap, arguments: argparse.Namespace) -> int:
 
 
 def why_unpinned(file: Path, path: str, hidden: Sequence[str]) -> str:
-    """Return the reason why a pinned file is not in the map, e.g. `is hidden`, to be printed after its name."""
+    """Return the reason why a pinned file is not in the map, e.g. `is hidden`.
+
+    The reason is printed after the file's name.
+    """
     if path in map(os.path.normpath, hidden):
         return "is hidden"
     return "is left out of every map (docs/repomap.md)" if file.is_file() else "was not found"

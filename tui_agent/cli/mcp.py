@@ -79,7 +79,7 @@ def list_servers(arguments: argparse.Namespace) -> int:
 
 
 def _ask_addresses(base: StartupContext, servers: Sequence[McpServer]) -> Mapping[str, str]:
-    """Return a mapping from server name to message, for each server that has an address and needs a login."""
+    """Return a message for each server that has an address and needs a login. Maps the server's name to the message."""
     known = [server_settings(base, server) for server in servers]
     asked = [settings for settings in known if settings is not None and settings.login is not None]
     if not asked:

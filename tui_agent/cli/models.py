@@ -46,7 +46,7 @@ def configure(parser: Parser) -> None:
 
 
 def list_models(arguments: argparse.Namespace) -> int:
-    """Print the usable models, and the profiles that cannot be used, each with the reason."""
+    """Print the usable models, then each unusable profile with the reason."""
     base = load_context(arguments)
     factory = build_model_factory(base)
     models, unready = factory.usable_models(), factory.unusable_profiles()

@@ -39,7 +39,10 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse arguments. Raises `UsageError` for an unknown one here, so that it names the subcommand's help."""
+        """Parse arguments.
+
+        Raises `UsageError` for an unknown argument here, so that the error names the subcommand's help.
+        """
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")

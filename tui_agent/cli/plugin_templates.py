@@ -132,7 +132,7 @@ def describe_new_plugin(name: str, kind: str, folder: Path) -> str:
 
 
 def plugin_files(name: str, kind: str) -> dict[str, str]:
-    """Return a mapping from file name to content for the files in a new plugin's folder."""
+    """Return the files of a new plugin. Maps each file name to the file's content."""
     if kind == "mcp":
         return {"server.py": _SERVER.format(name=name), f"test_{name}.py": _SERVER_TEST.format(name=name)}
     description, module, code, test = _KINDS[kind]

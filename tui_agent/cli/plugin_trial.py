@@ -131,7 +131,10 @@ def try_panes(path: Path) -> tuple[Sequence[str], Sequence[str]]:
 
 
 async def _ask_panes(plugin: FoundPlugin, log: Path) -> dict[str, tuple[PaneAnswer, float]]:
-    """Return each pane's content or fault, and the seconds until then. A child process draws, as in a session."""
+    """Return each pane's content or fault, and the time until the answer, in seconds.
+
+    A child process draws the panes, as in a session.
+    """
     client, folder = PaneClient(), str(plugin.path)
     answers: dict[str, tuple[PaneAnswer, float]] = {}
     try:

@@ -147,7 +147,7 @@ def new_plugin(arguments: argparse.Namespace) -> int:
 
 
 def _taken_commands(offers: Sequence[str]) -> list[str]:
-    """Return a fault for each offered slash command that the app has itself."""
+    """Return a fault for each offered slash command that the app already has."""
     commands = [f"/{offer.removeprefix('command:')}" for offer in offers if offer.startswith("command:")]
     return [
         f"{name} is a command of the app, which never runs a plugin's." for name in commands if name in TYPED

@@ -26,7 +26,7 @@ def configure(parser: Parser) -> None:
 
 
 def themes(arguments: argparse.Namespace) -> tuple[dict[str, ThemeFile], list[str], str]:
-    """Return a mapping from name to theme, the errors in theme files, and the name of the configured theme."""
+    """Return the themes by name, the errors in theme files, and the configured theme's name."""
     base = load_context(arguments)
     folders = theme_folders(os.environ)
     available, faults = discover(folders, find_plugin_themes(base.options, os.environ))

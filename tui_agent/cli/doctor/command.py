@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def describe_results(results: Sequence[tuple[str, CheckResult]], width: int = 0) -> str:
-    """Return the results as text: what to fix first, then the limitations, then what works.
+    """Return the results as text, in the order: problems, limitations, then the checks that passed.
 
     The lines are wrapped to `width` columns. With 0, the lines are not wrapped.
     """
@@ -358,7 +358,7 @@ def keys(base: StartupContext) -> CheckResult:
 
 
 def theme(base: StartupContext) -> CheckResult:
-    """Check that the configured theme exists, or the theme chosen in the app if none is configured."""
+    """Check that the configured theme exists. If none is configured, check the theme that was chosen in the app."""
     name = base.config.theme or load_choices(base.config.data_dir)[0].theme
     if name:
         require_theme(replace(base.options, theme=name))

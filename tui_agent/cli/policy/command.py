@@ -151,7 +151,10 @@ def check_table_file(arguments: argparse.Namespace) -> int:
 
 
 def answer_lines(bench: "PolicyBench", *, explain: bool) -> Exit:
-    """Read commands from standard input and print a JSON line for each: the decision, or line number and error."""
+    """Read commands from standard input and print a JSON line for each.
+
+    A printed line has the decision, or the number of an invalid input line and the error.
+    """
     sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     status = Exit.DONE
     for number, line in enumerate(sys.stdin, 1):
@@ -188,7 +191,8 @@ def read_line(line: str) -> str:
 class JudgedCommand:
     """The policy's decision about a command line, and the reasons that led to it, in order.
 
-    `allowed_if_restorable` is not empty if a session allows the command instead when `/undo` can restore these files.
+    `allowed_if_restorable` lists the files that the command deletes, if a session allows this when `/undo` can restore
+    them.
     """
 
     decision: Decision
@@ -252,7 +256,7 @@ class PolicyBench:
     def _find_deletions_to_allow(
         self, effects: Sequence[Effect], facts: PolicyFacts, decision: Decision
     ) -> list[str]:
-        """Return the files that the commands delete, if the policy allows this once `/undo` can restore them."""
+        """Return the files that the commands delete; empty unless the policy allows deleting restorable files."""
         deleted = find_named_deletions(self.policy, self.env, effects) if decision.verdict == "ask" else []
         facts = replace(facts, restorable_files=frozenset(deleted))
         is_allowed = bool(deleted) and self.policy.decide(TOOL, effects, facts).verdict == "allow"

@@ -114,7 +114,7 @@ def resolve_seq(records: Sequence[Record], wanted: int | None) -> int:
 
 
 def views_to_json(views: Views, lines: LineCounter) -> JsonMap:
-    """Return a mapping from the name of each pane of the app to the pane's content, as JSON data.
+    """Return the content of all the app's panes as JSON data, by the pane's name.
 
     `lines` counts the lines of the changed files.
 

@@ -93,7 +93,7 @@ def run_headless(options: SessionOptions, prompt: str, *, as_json: bool) -> int:
 
 
 def bundled_demos() -> dict[str, Demo]:
-    """Return a mapping from name to scenario for the bundled demos. Raises `ConfigError` if there are none."""
+    """Return the bundled demos by name. Raises `ConfigError` if there are none."""
     folder = bundled_folder("demos")
     names = sorted(path.parent.name for path in folder.glob("*/demo.toml")) if folder is not None else []
     if folder is None or not names:
@@ -131,7 +131,7 @@ def list_demos(demos: dict[str, Demo], *, as_json: bool) -> int:
 
 
 def make_workspace(demo: Demo, folder: Path | None) -> Path:
-    """Copy the scenario's files to `folder`, or to a new temporary folder if it is None; return the folder.
+    """Copy the scenario's files to `folder` and return it. If `folder` is None, use a new temporary folder.
 
     Raises `UsageError` if `folder` is not empty.
     """

@@ -71,7 +71,8 @@ _NO_CHECKPOINT = (
 class CreatedFork:
     """A fork that was created.
 
-    `note` says where its files come from, if they are not from a checkpoint at event `at_seq`, and which were left out.
+    `note` lists files that were left out. If the files are not from a checkpoint at event `at_seq`, it also says where
+    they come from.
     """
 
     id: SessionId

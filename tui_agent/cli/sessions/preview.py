@@ -261,9 +261,9 @@ def _branch_row(branch: dict[str, Any]) -> str:
 def read_log_part(folder: Path, size: int, *, max_bytes: int = MAX_BYTES, own_only: bool = False) -> LogPart:
     """Read a session's log of `size` bytes.
 
-    A short log is read completely. For a long log, only the end and the first message are read, which is about
-    `max_bytes` bytes at most. `own_only` leaves out the events of the parent sessions. Raises `OSError` if the log
-    cannot be read.
+    A short log is read completely. For a long log, only the end and the first message are read, at most about
+    `max_bytes` bytes. `own_only` leaves out the events of the parent sessions. Raises `OSError` if the log cannot be
+    read.
     """
     blobs = open_blobs(folder)
     if size <= max_bytes and not own_only and _parents_size(folder, max_bytes) + size <= max_bytes:
