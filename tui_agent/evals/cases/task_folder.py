@@ -210,7 +210,7 @@ def _read_dockerfile(file: Path) -> HarborTask:
 
 
 def _refuse_sources_outside(file: Path, line: str, sources: Sequence[str]) -> None:
-    """Raise `ConfigError` if a source of a COPY instruction is outside the Dockerfile's folder, also through a link."""
+    """Raise `ConfigError` if a COPY instruction's source is outside the Dockerfile's folder. Links are followed."""
     root = file.parent.resolve()
     for source in sources:
         written = Path(os.path.normpath(root / source.lstrip("/")))

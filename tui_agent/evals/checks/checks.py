@@ -256,7 +256,7 @@ def _describe_failure(result: ExecResult, timeout: float) -> str:
 
 
 def _describe_lost_verdict(result: ExecResult, workspace: Path, case: Case, *, of_verifier: bool) -> str:
-    """Return why the exit status is not a verdict on the workspace. Empty if the exit status is a verdict.
+    """Return why the exit status is not a verdict on the workspace; empty if it is one.
 
     For example, a program of the image or a hidden test cannot be started. But if the program belongs in the workspace,
     the exit status is a verdict, because writing the program can be the agent's task. A verifier does not expect

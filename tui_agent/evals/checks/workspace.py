@@ -35,7 +35,7 @@ def create_workspace(case: Case, target: Path) -> None:
 def create_check_copy(case: Case, workspace: Path, target: Path) -> None:
     """Copy the workspace to `target` and add the case's hidden tests. Raises `OSError` if that fails.
 
-    Pipes, sockets and devices are not copied; programs of the agent can leave them behind. If the agent made something
+    The agent's programs can leave pipes, sockets and devices behind. These are not copied. If the agent made something
     at the path of a hidden test, such as a link to another place, the test replaces it.
     """
     shutil.rmtree(target, ignore_errors=True)

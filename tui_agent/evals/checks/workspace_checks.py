@@ -132,7 +132,10 @@ class Checker:
         return CheckResults(tests, verifier, decides_by_reward=self._case.harbor is not None)
 
     async def _verify_fixture(self, workspace: Path) -> VerifierFinished | None:
-        """Run the verifier with an empty log; None if it is a plugin's, which needs the session of an agent."""
+        """Run the verifier with an empty log.
+
+        Return None for a plugin's verifier, because it needs an agent's session.
+        """
         case, session = self._case, self._folder / FIXTURE_CHECK / "session"
         if case.verifier is None or case.verifier.plugin:
             return None

@@ -138,8 +138,8 @@ def load_environment(path: Path) -> EvalEnvironment:
 def run_python_file(path: Path, timeout_s: float = LOAD_TIMEOUT_S) -> Mapping[str, Any]:
     """Run a user's Python file, and return its global variables.
 
-    Raises `ConfigError` if the file fails or reaches the time limit. A call of `os._exit` in the file does not end this
-    process, now or later, but counts as a failure.
+    Raises `ConfigError` if the file fails or reaches the time limit. A call of `os._exit` in the file counts as a
+    failure. It never ends this process, not even after the file has run.
     """
     guard_code(path)
     return call_with_limit(str(path), partial(runpy.run_path, str(path)), timeout_s)

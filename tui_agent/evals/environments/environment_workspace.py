@@ -18,7 +18,7 @@ class CommandResult:
 
 
 class Workspace:
-    """The copy of a workspace that a test gets. Processes that its commands leave running are ended after the test."""
+    """A test's copy of the workspace. Processes that the test's commands leave running are ended after the test."""
 
     def __init__(self, path: Path, env: Environment) -> None:
         self.path = path

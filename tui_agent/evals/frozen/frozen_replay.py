@@ -113,7 +113,10 @@ class FrozenReplay:
 
 
 def describe_difference(recorded: RecordedCall, replayed: RecordedCall | None) -> str:
-    """Return how a call ended differently in a replay (None: it was not made); empty if it ended the same."""
+    """Return the difference between a recorded and a replayed call; empty if both ended the same.
+
+    `replayed` is None if the replay did not make the call.
+    """
     if replayed is None:
         return "the call was not made"
     values: list[tuple[str, object, object]] = [

@@ -62,8 +62,8 @@ class RecordedCall(_StoredModel):
 class RecordedEvents(_StoredModel):
     """The user's actions in a session, and the results of its calls.
 
-    `removed` maps a turn to the files that the user deleted before it. The folder `edits/N` of the recording has the
-    files that the user changed before turn N (counted from 1).
+    `removed` maps a turn to the files that the user deleted before that turn. The folder `edits/N` of the recording has
+    the files that the user changed before turn N (counted from 1).
     """
 
     session: str

@@ -23,7 +23,7 @@ _AGENT_FAULTS = frozenset(("model_error", "error", "stuck", "rejected"))
 
 @dataclass(slots=True)
 class Conduct:
-    """Collects the results of the main agent's calls, and the newest fault of its model, from a session's events."""
+    """Collects facts from a session's events: the results of the main agent's calls, and the agent's newest model fault."""
 
     model_fault: str = ""
     statuses: dict[CallId, str] = field(default_factory=dict)

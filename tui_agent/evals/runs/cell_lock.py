@@ -26,7 +26,7 @@ def share_cell_lock(run: RunFolder) -> int:
 def wait_for_cells(run: RunFolder, report: Callable[[], None]) -> None:
     """Block until no cell process works in the run's folder.
 
-    `report` is called first if a cell process still works there.
+    If a cell process still works there, `report` is called first.
     """
     descriptor = _open(run)
     try:

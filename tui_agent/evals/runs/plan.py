@@ -92,8 +92,9 @@ class Plan(_StoredModel):
 
     @property
     def max_attempts(self) -> int:
-        """Maximum attempts for a cell. It is tried again if its provider fails temporarily, or its process or machine
-        is lost.
+        """Maximum attempts for a cell.
+
+        A cell is tried again if the provider fails temporarily, or if the cell's process or machine is lost.
         """
         return 10 if self.preemptible else 3
 
@@ -163,8 +164,8 @@ class CellResult(_StoredModel):
 def open_commands(session: str, data_folder: Path | None, workspace: Path | None = None) -> tuple[str, str]:
     """Return two shell commands: one resumes a session, the other replays it.
 
-    `data_folder` is the folder of the session store (None: the user's own). `workspace` is the workspace's path if it
-    has been moved since the agent worked in it.
+    `data_folder` is the folder of the session store (None: the user's own). `workspace` is the workspace's new path if
+    the workspace was moved after the agent's work.
     """
     data = f" --data-dir {shlex.quote(str(data_folder))}" if data_folder is not None else ""
     folder = f" -C {shlex.quote(str(workspace))}" if workspace is not None else ""

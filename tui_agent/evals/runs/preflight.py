@@ -37,8 +37,8 @@ def require_runnable(plan: Plan, run: RunFolder, *, is_local: bool) -> list[Sess
     """Raise `ConfigError` if an unfinished cell has no usable model, has no oracle, or turns off an unknown feature.
 
     For cells that run on other machines, models and names of features are not checked, because those machines have
-    their own configuration. Return the session settings of each arm whose model was checked. They contain
-    the run's cost limit. If the run has none, they contain the lowest cost limit of the cases.
+    their own configuration. Return the session settings of each arm with a checked model. They contain the run's cost
+    limit. If the run has none, they contain the lowest cost limit of the cases.
     """
     cells = run.unfinished_cells(plan)
     wanted = {cell.arm for cell in cells}
@@ -104,7 +104,10 @@ def _require_usable_model(plan: Plan, run: RunFolder, arm: Arm) -> SessionSettin
 
 
 def _lowest_cost_limit(plan: Plan) -> float | None:
-    """Return the run's cost limit in USD, or else the lowest cost limit of its cases; None if there is no limit."""
+    """Return the run's cost limit in USD.
+
+    Without a limit, return the lowest cost limit of the run's cases; None if they have none.
+    """
     if plan.budgets.max_cost_usd is not None:
         return plan.budgets.max_cost_usd
     cases = load_suite(plan.suite, plan.here).cases

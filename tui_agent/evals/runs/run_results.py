@@ -111,7 +111,7 @@ def load_run(run: RunFolder) -> RunResults:
 
 
 def load_runs(folders: Iterable[Path]) -> tuple[RunResults, ...]:
-    """Return the results of several runs; arms of the same name are labelled with the names of their runs as prefixes.
+    """Return the results of several runs; arms of the same name get the run's name as a prefix.
 
     Raises `ConfigError` if a run has no readable result, or is given twice.
     """
