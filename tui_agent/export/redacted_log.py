@@ -20,7 +20,7 @@ from tui_agent.store.redaction.redactor import Redactor
 
 
 class RedactedLog:
-    """The redacted log and blobs of one session. A fork's log includes the parts of its parents' logs that it uses."""
+    """The redacted log and blobs of one session. A fork's log includes the inherited parts of the parents' logs."""
 
     def __init__(
         self,
@@ -136,9 +136,9 @@ def _parse_json(data: bytes) -> JsonValue | None:
 
 
 def to_jsonl(folder: Path, redactor: Redactor, *, everything: bool = False) -> bytes:
-    """Return the redacted lines of the current branch or, with `everything`, all lines of the log.
+    """Return the redacted lines of the current branch. With `everything`, return all lines of the log.
 
-    Long texts are not included; the lines have their digest and preview.
+    Long texts are left out; the lines have only the digest and a preview of such a text.
     """
     outgoing = RedactedLog(folder, redactor, branch=not everything)
     for _ in outgoing.blobs():  # Redact the blobs first, because the lines refer to their new names.

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 
 class SafeHtml(str):
-    """HTML that this package created, and that therefore needs no escaping."""
+    """HTML that needs no escaping, because this package created it."""
 
     __slots__ = ()
 

@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
 
 def build_rows(story: ExportContent) -> Iterator[Row]:
-    """Yield a row of the page for every entry that has content, and for every file change by another author."""
+    """Yield a row of the page for every entry that has content, and for every file change that no tool call made."""
     turn = 0
     for item in story.items():
         if isinstance(item, ExportedChange):

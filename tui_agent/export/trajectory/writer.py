@@ -66,7 +66,10 @@ class TraceWriter:
         self._projection = (part, commit)
 
     async def follow(self, follower: Follower) -> None:
-        """Write at the end of each turn. During a turn, write at intervals, which are longer if writing is slow."""
+        """Write at the end of each turn.
+
+        During a turn, write at intervals. The intervals are longer if writing is slow.
+        """
         await run_sync(self._prepare)
         while True:
             wait = max(0.0, self._next_write - anyio.current_time()) if self._is_behind else None
