@@ -24,7 +24,7 @@ TRIAL_ENDED = b"The trial has ended."
 
 
 class PluginLeftOut(PluginError):
-    """A plugin is not loaded because it ended the program before."""
+    """Raised for a plugin that is not loaded because an earlier load ended the program."""
 
 
 class CrashMarks:
@@ -47,7 +47,7 @@ class CrashMarks:
         return True
 
     def is_suspect(self, name: str, files: str) -> bool:
-        """Return True if an ended process was loading the plugin `name` from these files."""
+        """Return True if a process ended while it was loading the plugin `name` from these files."""
         mark = self._read(name)
         return mark is not None and mark["files"] == files and not _is_running(mark["pid"])
 
@@ -57,7 +57,7 @@ class CrashMarks:
         return mark is not None and mark["files"] == files and mark.get("is_left_out") is True
 
     def try_again(self, name: str) -> None:
-        """Make a plugin that is left out a suspect again, so that open sessions and the next start try it."""
+        """Make a left-out plugin a suspect again, so that open sessions and the next start try it."""
         mark = self._read(name)
         if mark is not None and mark.get("is_left_out") is True:
             self._write(name, str(mark["files"]), pid=None)

@@ -15,7 +15,7 @@ def error_line(error: BaseException) -> str:
 
 
 def unwrap_group(error: BaseException) -> BaseException:
-    """Return the only error of a group, as a task group raises it; return any other error unchanged."""
+    """Return the only error of an exception group, such as a task group's; return any other error unchanged."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

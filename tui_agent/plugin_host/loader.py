@@ -120,7 +120,7 @@ class PluginHost:
         return is_plugin_on(plugin, self._disabled, self._enabled)
 
     def is_left_out(self, plugin: FoundPlugin) -> bool:
-        """Return True if the plugin is not loaded because it ended the program before."""
+        """Return True if the plugin is not loaded because an earlier load ended the program."""
         return plugin.path is not None and self._marks.is_left_out(plugin.name, files_state(plugin.path))
 
     def try_loading(self, plugin: FoundPlugin) -> None:

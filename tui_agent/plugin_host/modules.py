@@ -76,7 +76,7 @@ def take_modules(name: str) -> dict[str, ModuleType]:
 
 
 def restore_modules(modules: Mapping[str, ModuleType]) -> None:
-    """Put the modules that `take_modules` removed back into `sys.modules`."""
+    """Restore the modules in `sys.modules` that `take_modules` removed."""
     sys.modules.update(modules)
     for full, module in modules.items():
         if full.count(".") == 1:

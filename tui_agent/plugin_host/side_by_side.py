@@ -41,7 +41,7 @@ class Outcome(Generic[ValueT]):
 def run_side_by_side(functions: Sequence[Callable[[], ValueT]], limit_s: float) -> list[Outcome[ValueT]]:
     """Run the functions at the same time and return their outcomes in order.
 
-    Takes hardly longer than `limit_s` seconds, even if functions do not return.
+    Takes little more than `limit_s` seconds, even if a function does not return.
     """
     outcomes: list[Outcome[ValueT]] = [Outcome() for _ in functions]
     threads = [

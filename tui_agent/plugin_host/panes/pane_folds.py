@@ -51,7 +51,7 @@ def plugin_errors_named(folder: Path, occasion: str = "") -> Iterator[None]:
 
 
 def load_panes(plugin: str, folder: Path) -> dict[str, FunctionPane]:
-    """Import the plugin's `folds.py` and return a mapping from name to pane.
+    """Import the plugin's `folds.py` and return its panes by name.
 
     Raises `PluginError` if the import fails.
     """

@@ -22,7 +22,7 @@ WAIT_LIMIT_S: Final = 5.0
 
 
 class PaneRequest(FrozenModel):
-    """A request for a pane as it is after the event `seq` of the log in the folder `log`."""
+    """A request for the state of a pane after the event `seq`. `log` is the folder of the log."""
 
     pane: str
     plugin: str
