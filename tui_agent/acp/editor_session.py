@@ -208,7 +208,7 @@ class EditorSession:
 
 
 def _unfinished_call_update(call: OpenCall) -> Update:
-    """Return the update for a call that ran, or waited for its approval, when the program ended."""
+    """Return the update for a call that was running, or waiting for approval, when the program ended."""
     text = (
         "The program ended while this call ran. Its effects are unknown."
         if call.started

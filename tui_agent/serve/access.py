@@ -63,7 +63,7 @@ class AccessControl:
         return hmac.compare_digest(text.encode(), self._token.encode())
 
     def keep_token(self, response: web.StreamResponse) -> None:
-        """Store the token in a cookie for this host that lasts until the browser is closed."""
+        """Store the token in a cookie for this host. The cookie lasts until the browser is closed."""
         response.set_cookie(self.cookie, self._token, httponly=True, samesite="Strict", path="/")
 
     @property

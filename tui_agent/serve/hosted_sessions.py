@@ -136,7 +136,7 @@ class HostedSessions:
 
     @asynccontextmanager
     async def use(self, session_id: str | None, options: SessionOptions) -> AsyncIterator[HostedSession]:
-        """Yield a session for one client; open it if it is not open, or create one if the id is None.
+        """Yield a session for one client. If necessary, open it first. If the id is None, create a session.
 
         Raises the engine's error if the session cannot be opened.
         """

@@ -64,7 +64,7 @@ class AgentTurn(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The last text of the agent, which the user reads, and the reason if the agent did not finish."""
+        """The agent's last text, which the user reads. If the agent did not finish, the reason follows."""
         words = next((answer.text for answer in reversed(self.answers) if answer.text), "")
         note = "" if self.ended.reason == "finished" else self.ended.detail or self.ended.reason
         return "\n\n".join(filter(None, [words, note and f"(The agent stopped: {note})"]))
@@ -181,7 +181,7 @@ class AgentSession:
         return await join_texts(self._session, texts)
 
     async def _events(self) -> AsyncIterator[Envelope]:
-        """Yield events from where the previous call stopped, until the session ends."""
+        """Yield the events after the last event that the previous call yielded, until the session ends."""
         while True:
             while self._unread:
                 yield self._unread.popleft()

@@ -59,7 +59,7 @@ class SimulationResult(BaseModel):
 
     @property
     def measures_agent(self) -> bool:
-        """False if the run was interrupted, or if the model of the user or of the orchestrator failed."""
+        """Return True unless the run was interrupted, or the model of the user or of the orchestrator failed."""
         return self.end not in ("interrupted", "user_error", "orchestrator_error")
 
 
@@ -155,7 +155,7 @@ def read_results(jobs: Path) -> list[SimulationResult]:
 
 
 def history_title(path: Path) -> str:
-    """Return the title of a history: its task, mode and time in a job folder, else its path."""
+    """Return the title of a history. In a job folder, this is the task, mode and time, otherwise the path."""
     folder = (path if path.is_dir() else path.parent).resolve()
     return " / ".join(folder.parts[-3:]) if (folder / SNAPSHOT).is_dir() else str(path)
 

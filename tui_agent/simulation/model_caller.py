@@ -84,7 +84,7 @@ class ModelCaller:
 
 
 def build_caller(options: SessionOptions, model: str = "") -> ModelCaller:
-    """Return a caller of `model` or, if `model` is empty, of the configured model.
+    """Return a caller of `model`. If `model` is empty, the configured model is used.
 
     Raises `ConfigError` if the model cannot be used.
     """
@@ -99,10 +99,10 @@ def build_caller(options: SessionOptions, model: str = "") -> ModelCaller:
 
 
 def user_text(text: str) -> UserMessage:
-    """Return a user message for a model with this text."""
+    """Return a user message with this text."""
     return UserMessage(content=(TextContent(text=text),))
 
 
 def assistant_text(text: str) -> AssistantMessage:
-    """Return an earlier answer of a model with this text."""
+    """Return an assistant message with this text."""
     return AssistantMessage(parts=(TextPart(text=text),))

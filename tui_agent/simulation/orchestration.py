@@ -71,7 +71,10 @@ def build_messages(opening: str, history: SessionHistory) -> tuple[Message, ...]
 
 
 class TreeOrchestrator(Orchestrator):
-    """An orchestrator with a task tree: the user knows the root first, and can end after thinking of every leaf."""
+    """An orchestrator with a task tree.
+
+    The user first knows only the root, and can end the run after thinking of every leaf.
+    """
 
     def __init__(self, task: str, tree: TaskNode, settings: OrchestratorSettings) -> None:
         super().__init__(task)

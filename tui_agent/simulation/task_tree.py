@@ -55,7 +55,7 @@ def walk_order(root: TaskNode) -> list[TaskNode]:
 def parse_task_tree(tree: object, source: str) -> TaskNode:
     """Parse a task tree from plain data: nested (`children`), or a flat list (`parent` is the id of the node above).
 
-    Raises `ConfigError`, which names `source`, the node and the reason, if the tree is not valid.
+    Raises `ConfigError` if the tree is not valid. The error names `source`, the node and the reason.
     """
     if isinstance(tree, list):
         tree = _nest(tree, source)

@@ -38,7 +38,7 @@ def read_yaml(path: Path, kind: type[T]) -> T:
 def validate(tree: object, kind: type[T], source: str) -> T:
     """Return plain data as an object of the type `kind`.
 
-    Raises `ConfigError`, which names `source`, the field and the reason, if the data is not valid.
+    Raises `ConfigError` if the data is not valid. The error names `source`, the field and the reason.
     """
     try:
         return TypeAdapter(kind).validate_python(tree)
