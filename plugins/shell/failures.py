@@ -16,7 +16,7 @@ _SECTION = re.compile(r"-+ Captured .+ -+")
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The form of a failure in a test framework's output, as patterns for the beginnings of lines.
+    """The format of failures in a test framework's output. Each field is a pattern for the start of a line.
 
     A failure begins at a line that matches `first` and ends before the next such line, or before a line that matches
     `after`. Lines before a line that matches `heading` do not count. One line of the failure must match `mark`.

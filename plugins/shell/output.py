@@ -80,11 +80,12 @@ class LiveOutput:
 
 
 def _sample(newest: str, waiting: int, joint: str) -> str:
-    """Return the end of `newest`, in whole lines if possible, after a note that says how many characters are skipped.
+    """Return the end of `newest`, preceded by a note with the number of skipped characters. Whole lines are kept if
+    possible.
 
     `waiting` counts the characters since the last sample; `newest` is the end of these characters. `joint` is put
-    before the note: a line feed if the screen is in the middle of a line. A sample that has no space gets a final line
-    feed. Otherwise the screen would take it for an unfinished word and not show it.
+    before the note: a line feed if the screen is in the middle of a line. A sample without a space gets a final line
+    feed. Otherwise the screen would treat the sample as an unfinished word and not show it.
     """
     skipped = waiting - len(newest)
     if not skipped:

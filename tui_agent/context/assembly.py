@@ -463,7 +463,7 @@ def _message_label(message: Message) -> str:
 
 
 def _transient_messages(texts: Sequence[str]) -> list[Message]:
-    """Return a message with these texts. The message is sent after the history, in a single request.
+    """Return a message with these texts. The message is sent after the history, in one request only.
 
     Returns an empty list if there are no texts.
     """

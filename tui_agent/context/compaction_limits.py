@@ -113,7 +113,7 @@ def reducible_results(
 
 
 def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> set[CallId]:
-    """Return the calls whose results must stay in the history: pinned calls, and the newest test run if it failed."""
+    """Return the calls with results that must stay in the history: pinned calls, and the newest test run if it failed."""
     calls = calls_by_id(history)
     results = {message.call_id: message for message in history if isinstance(message, ToolMessage)}
     needed = {call for call, message in results.items() if message.seq in pinned}
@@ -124,7 +124,7 @@ def needed_calls(history: Sequence[Message], pinned: Collection[int] = ()) -> se
 
 
 def newest_readings(history: Sequence[Message]) -> set[CallId]:
-    """Return the ids of the calls whose results show the `MAX_OPEN_FILES` most recently used files."""
+    """Return the ids of calls with results that show the `MAX_OPEN_FILES` most recently used files."""
     successful = successful_calls(history)
     used: dict[str, CallId] = {}
     for call, part in calls_by_id(history).items():

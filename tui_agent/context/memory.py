@@ -112,7 +112,7 @@ def _last_command_words(command: str) -> list[str]:
 
 
 def still_failing(failing_before: Mapping[str, str], run: TestFinished, most: int) -> dict[str, str]:
-    """Return up to `most` tests that fail after `run`, each with the test command that reported the failure.
+    """Return up to `most` tests that fail after `run`, each with the command that reported the failure.
 
     The failures of `run` come first. `failing_before` are the tests that failed before `run`.
     """
@@ -128,7 +128,7 @@ def still_failing(failing_before: Mapping[str, str], run: TestFinished, most: in
 
 
 def runs_all(command: str) -> bool:
-    """Return True if the test command names no tests, so that it runs all of them."""
+    """Return True if the test command names no tests and therefore runs all tests."""
     return not _selected_tests(command)
 
 

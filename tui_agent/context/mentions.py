@@ -168,7 +168,7 @@ async def _find_path(path: str, sources: Sources) -> FileInfo | None:
 
 
 async def _find_by_shown_name(path: str, env: Environment) -> FileInfo | None:
-    """Find a file by its displayed name, because its real name is not UTF-8 and cannot be typed."""
+    """Find a file by its displayed name. A real name that is not UTF-8 cannot be typed."""
     for info in await env.listdir(path.rpartition("/")[0]):
         if info.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") == path:
             return info

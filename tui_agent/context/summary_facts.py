@@ -234,7 +234,7 @@ def _first_and_last_line(words: str, max_chars: int) -> str:
 
 
 def _join_pinned(facts: Facts, text: Text, calls: dict[CallId, ToolCallPart]) -> str:
-    """Return the text of pinned messages. The user's pinned messages are left out, because another block has them."""
+    """Return the text of pinned messages, except the user's messages. Another block contains the user's messages."""
     own = {id(message) for message in user_messages(facts)}
     pinned = [
         message

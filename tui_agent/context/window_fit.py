@@ -266,7 +266,7 @@ def _text(message: Message) -> str:
 
 
 def _drop_oldest(fitted: FittedHistory, needed: int) -> None:
-    """Drop the oldest answers with their results until there is room. The newest answer stays."""
+    """Drop the oldest answers and their results until `needed` tokens are free. The newest answer stays."""
     answers = [
         index for index, count in enumerate(fitted.counted) if isinstance(count.message, AssistantMessage)
     ]
@@ -337,6 +337,6 @@ def _short_text(text: str) -> str:
 
 
 def _shorten_story(text: str, shorten: Callable[[str], str]) -> str:
-    """Return the summary with a shorter story. Everything else in a summary is required."""
+    """Return the summary with a shorter story section. All other sections of a summary are required."""
     required, heading, story = text.rpartition(f"\n## {STORY}\n")
     return f"{required}{heading}{shorten(story)}" if heading else shorten(text)

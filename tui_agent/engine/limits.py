@@ -15,8 +15,7 @@ CLIENTS_OF_COMMANDS = ("headless", "eval", "sim")
 def reached_limit(state: SessionStateView) -> tuple[TurnEnd, str] | None:
     """Return the limit that was reached, with a sentence for the user. Return None if no limit was reached.
 
-    A delegate has its own limit of iterations besides the session's limit. The time limit is enforced by a cancel scope
-    and not checked here.
+    A delegate also has its own iteration limit. The time limit is not checked here: a cancel scope enforces it.
     """
     if state.own_iteration_limit is not None and state.local_iteration >= state.own_iteration_limit:
         return "iteration_limit", f"Stopped at {format_count(state.own_iteration_limit, 'iteration')}."

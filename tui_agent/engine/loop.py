@@ -220,7 +220,7 @@ class TurnLoop:
 
 
 def _has_new_steering(before: SessionStateView, now: SessionStateView) -> bool:
-    """Return True if the user sent a message during the iteration, so that the agent must continue.
+    """Return True if the agent must continue because the user sent a message during the iteration.
 
     If the iteration did not call the model, messages that were waiting before the iteration do not count.
     """

@@ -48,7 +48,7 @@ NEVER_STARTED = "This subtask was waiting for other subtasks and never started."
 def calls_awaiting_approval(recorder: Recorder, blobs: BlobReader) -> tuple[OpenCall, ...]:
     """Return the main agent's calls that have not started.
 
-    Returns an empty result if none of these calls waits for approval.
+    Returns an empty tuple if none of these calls waits for approval.
     """
     idle = [call for call in recorder.state.open_calls if call.agent == MAIN_AGENT and not call.started]
     if not any(call.awaits_decision for call in idle):
@@ -154,7 +154,7 @@ def _close_delegates(recorder: Recorder, call_id: CallId | None, *, crashed: boo
 def delegate_end(
     delegate: DelegateState, reason: DelegateEnd, summary: str, duration_ms: float = 0.0
 ) -> AgentFinished:
-    """Return the event that records a delegate's end, with its iterations, tokens and cost."""
+    """Return the event that records a delegate's end, iterations, tokens and cost."""
     return AgentFinished(
         success=reason == "completed",
         summary=summary,
@@ -173,7 +173,7 @@ def delegate_end(
 
 
 def with_output(message: str, output: str) -> str:
-    """Return the message for an unfinished call, followed by the call's output so far without control sequences."""
+    """Append the output of an unfinished call to `message`. Control sequences are removed."""
     plain = strip_control_sequences(output)
     return f"{message} Its output until then:\n{plain}" if plain else message
 

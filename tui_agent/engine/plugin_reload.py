@@ -43,7 +43,7 @@ class PluginReload:
             self._parts.recorder.append(refused, cause=command.id)
 
     async def load_for_later(self) -> bool:
-        """Load changed plugins for use from the next iteration on. Return True if a plugin changed."""
+        """Load changed plugins. The next iteration uses them. Return True if a plugin changed."""
         load = self._parts.load_changed
         async with self._lock:
             changed = None if load is None else await to_thread.run_sync(load)

@@ -161,7 +161,7 @@ def prompt_from_queue(queued: UserQueued) -> UserMessageReceived:
 
 
 def prompt_from_steering(message: UserSteered) -> UserMessageReceived:
-    """Return the event that starts a turn with a steering message. The turn that the message should steer has ended."""
+    """Return the event that starts a turn with a steering message. Used if the steered turn has already ended."""
     return UserMessageReceived(
         text=message.text,
         attachments=message.attachments,

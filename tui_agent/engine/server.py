@@ -372,7 +372,7 @@ class Engine:
         self._next_in_queue(group)
 
     def _next_in_queue(self, group: TaskGroup, *, awaited: bool = False) -> None:
-        """Start a turn with the oldest queued message, unless the last turn was interrupted or failed.
+        """Start a turn with the oldest queued message. Do nothing if the last turn was interrupted or failed.
 
         With `awaited`, the end of the last turn does not matter: the message was queued while a user's command ran.
         """

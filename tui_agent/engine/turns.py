@@ -112,7 +112,7 @@ class Turns:
 
     @property
     def scope(self) -> anyio.CancelScope:
-        """The reserved turn's cancel scope."""
+        """The cancel scope of the reserved turn."""
         if self._scope is None:
             self.reserve()
         assert self._scope is not None

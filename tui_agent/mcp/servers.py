@@ -98,7 +98,7 @@ class McpServers:
         """Wait until each server is ready, failed to start, or took longer than its `StartTimes.patience`.
 
         While no server is ready, the wait is at least `ALONE_S`. A run waits longer for a server that the prompt names.
-        Whenever another server starts or is ready, a server's time begins again, because the servers share the
+        When another server starts or gets ready, a server's waiting time begins again, because all servers share the
         processor.
         """
         with anyio.move_on_after(MAX_PATIENCE_S):

@@ -27,8 +27,8 @@ class StartTimes:
     def patience(self, settings: ServerSettings, prompt: str) -> float:
         """Return how many seconds a run waits for the server. Blocking.
 
-        Return `MAX_PATIENCE_S` if the prompt names the server. Otherwise, return 0 if the server was late the last
-        time.
+        Return `MAX_PATIENCE_S` if the prompt names the server. Otherwise, return 0 if the server's last start took too
+        long.
         """
         if re.search(rf"\b{re.escape(settings.name)}\b", prompt, re.IGNORECASE):
             return MAX_PATIENCE_S

@@ -12,11 +12,11 @@ ATTEMPTS = 6
 
 
 def next_wait(attempt: int, retry_after: float | None, jitter: float) -> float | None:
-    """Return the seconds to wait before the next request; None means giving up.
+    """Return the seconds to wait before the next request, or None to give up.
 
-    `attempt` is the number of the failed request, from 1; `jitter` is a random number in [0, 1). The wait doubles
-    from one second and varies by 25 %; the provider's `retry_after` is a minimum. A wait of more than 60 s means
-    giving up.
+    `attempt` is the number of the failed request, from 1; `jitter` is a random number in [0, 1). The wait doubles from
+    one second and varies by 25 %; the provider's `retry_after` is a minimum. The result is None if the wait would be
+    longer than 60 s.
     """
     if attempt >= ATTEMPTS:
         return None

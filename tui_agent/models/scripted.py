@@ -49,9 +49,7 @@ FRAME = 0.03
 
 @dataclass(slots=True)
 class _Place:
-    """A conversation's position in its script: the newest request, the entry that answers it, and the number of
-    tries.
-    """
+    """A conversation's position in its script: the newest request, its scripted answer, and its number of tries."""
 
     request_id: str = ""
     index: int = -1

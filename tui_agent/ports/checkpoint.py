@@ -128,8 +128,9 @@ class Checkpoints(Protocol):
     async def begin(self, known: str, *, unchanged: bool = True) -> Baseline | None:
         """Continue from the commit `known`, the newest commit in the log.
 
-        If `known` is empty or lost, take a first checkpoint and return it as a baseline. If `unchanged` (the session
-        changed nothing after `known`), the baseline replaces the lost commit. Can be called again after an error.
+        If `known` is empty or lost, take a first checkpoint and return it as a baseline. `unchanged` means that the
+        session changed nothing after `known`; in this case, the baseline replaces a lost commit. Can be called again
+        after an error.
         """
         ...
 

@@ -369,7 +369,8 @@ class ProgramFinder(Protocol):
         ...
 
     def git_is_steered(self, folders: Collection[str] = ()) -> bool:
-        """Return True if even a read-only git command can run programs or read files that it does not name.
+        """Return True if even a read-only git command can run programs, or can read files that its arguments do not
+        name.
 
         This depends on the configuration of the repository around the root, and around each of `folders`. `folders` are
         relative to the root; some are patterns, in which `**` is any folder. The result is also True outside a

@@ -67,8 +67,8 @@ class RepoMaps(Protocol):
     async def render_within(self, request: MapRequest, seconds: float) -> RenderedMap | None:
         """Return the map if it is ready within `seconds`, and None otherwise.
 
-        After None, `take_late_map` returns the map once it is ready. While an earlier map is still being rendered, None
-        is returned at once. Raises the same errors as `render`.
+        After a result of None, `take_late_map` returns the map once it is ready. Returns None at once while an earlier
+        map is still being rendered. Raises the same errors as `render`.
         """
         ...
 

@@ -59,7 +59,7 @@ class Entry(NamedTuple):
 
 
 class FileList(NamedTuple):
-    """The files of a repository in path order, and the number of files left out for each reason.
+    """The files of a repository in path order, with counts of the left-out files by reason.
 
     `is_current` compares `folders` (modification times by path) and `index_key` to detect added and removed files.
     """
@@ -205,7 +205,7 @@ def _folder_time(root: Path, name: str, since: int) -> int:
 
 
 def bare_folders(root: Path, folders: Collection[str], since: int) -> dict[str, int]:
-    """Return the modification times of folders that contain no listed file. Such a folder can get new files.
+    """Return the modification times of folders without listed files. Such folders can get new files.
 
     Folders inside a folder of ignored files are left out. `since` is the time of the listing in nanoseconds.
     """

@@ -48,7 +48,7 @@ def edges_of(file: int, refs: bytes, known: Mapping[int, tuple[int, ...]]) -> di
 
 
 def _sort_by_weight(weights: Mapping[int, float]) -> list[int]:
-    """Return the files by weight, heaviest first; files of equal weight stay in path order."""
+    """Return the files, heaviest first. Files of equal weight stay in path order."""
     return sorted(sorted(weights), key=weights.__getitem__, reverse=True)
 
 

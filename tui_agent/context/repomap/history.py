@@ -59,7 +59,7 @@ def read_messages(root: Path) -> dict[str, bytes]:
 def read_commits(
     root: Path, shas: Sequence[str], timeout_s: float = GIT_S
 ) -> list[tuple[str, str, list[str]]]:
-    """Return (hash, words of the message, changed files) of each commit.
+    """Return (hash, message words, changed files) for each commit.
 
     For a commit with very many files, the words and files are empty.
     """

@@ -53,7 +53,7 @@ class NamedFile(NamedTuple):
 def find_named_files(text: str, alike: Alike) -> list[NamedFile]:
     """Return the files named in a text, in order.
 
-    The frames of a Python traceback are reversed, so that the frame with the error comes first.
+    Python tracebacks are read in reverse, so that the frame with the error comes first.
     """
     frames = [_find_path(match["path"], alike, int(match["line"])) for match in _FRAME.finditer(text)]
     mentions: dict[str, NamedFile] = {}
@@ -80,7 +80,7 @@ def _typed_names(text: str, alike: Alike) -> Iterator[list[NamedFile]]:
 
 
 def _files_of_code_names(text: str, alike: Alike) -> Iterator[list[NamedFile]]:
-    """Yield the files that are called like a code name, e.g. useQuery.ts and use_query.rs for `useQuery`."""
+    """Yield files with the same name as a code name, e.g. useQuery.ts and use_query.rs for `useQuery`."""
     for word in islice(dict.fromkeys(find_words(text)), MAX_WORDS):
         match = _FIRST_PART.match(word)
         if match is not None and match.end() < len(word):

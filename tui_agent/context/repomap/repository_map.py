@@ -271,7 +271,7 @@ class RepoMap:
         return listing
 
     def _update_index(self, listing: FileList, *, refresh: bool) -> bool:
-        """Update the index as far as time permits. Return True if it is complete, or if there can be no index."""
+        """Update the index as far as time permits. Return True if the index is complete, or if an index is impossible."""
         if self._index.open() is None:
             return True
         index = self._index.snapshot

@@ -97,7 +97,7 @@ async def attribute_changes(
 
 
 def matches_recorded(recorded: FileChanged, file: FileDifference) -> bool:
-    """Return True if `file` is still as the event `recorded` describes it.
+    """Return True if `file` still matches the event `recorded`.
 
     For a large file, only the size and the mode are compared.
     """

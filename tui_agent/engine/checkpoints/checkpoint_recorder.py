@@ -154,7 +154,7 @@ class CheckpointRecorder:
             self._beginning = None
 
     async def prepare_call(self, call_id: CallId, author: Author, paths: Iterable[str] = ()) -> None:
-        """Before a call that can change files, take a checkpoint of the changes that others made.
+        """Prepare a call that can change files: take a checkpoint of changes by the user or other programs.
 
         The files at `paths` are always checked for changes. Other files are skipped if they look unchanged.
         """
@@ -312,10 +312,9 @@ class CheckpointRecorder:
             await self._commit_others()
 
     def _record_baseline(self) -> None:
-        """Record the baseline before the first call that can write. Without such a call, record it at the end of the
-        turn.
+        """Record the baseline before the first call that can write, or at the end of a turn without such calls.
 
-        If it were recorded at once, its position in the log would depend on timing.
+        The position of an earlier record in the log would depend on timing.
         """
         baseline, self._baseline = self._baseline, None
         if baseline is not None:

@@ -40,7 +40,7 @@ def find_hunk(blobs: Blobs, command: RevertHunk) -> str:
 
 
 def content_without(command: RevertHunk, hunk: str, current: bytes | None) -> bytes | None:
-    """Return the file's content with the hunk reverted. Return None if the file must be removed.
+    """Revert the hunk and return the file's new content. Return None if the file must be removed.
 
     `current` is the file's current content; None if there is no file. Raises `UsageError` if the lines of the hunk were
     changed after the recorded change.

@@ -11,7 +11,7 @@ from tui_agent.protocol.events.turn import TurnFinished, TurnStarted
 
 
 def find_kept_commits(recorder: Recorder, after: int) -> tuple[str, ...]:
-    """Return the newest commits of the turns after an event of the current branch, oldest first. Blocking."""
+    """Return the newest commits made during turns after an event of the current branch, oldest first. Blocking."""
     spans = list(_turn_spans(recorder.records_after(after - 1)))
     commits = find_new_commits(Path(recorder.state.workspace), spans) if spans else []
     return tuple(commits[-MAX_KEPT_COMMITS:])

@@ -82,7 +82,7 @@ def plan_event(to_seq: int, plan: RestorePlan) -> CheckpointPlanned:
 def _folder_changes(
     plan: RestorePlan, restored: Sequence[str], kept: Sequence[str]
 ) -> tuple[FolderChange, ...]:
-    """Return each generated folder of a plan, with its numbers of restored and kept files."""
+    """Return each generated folder of a plan, and count the folder's restored and kept files."""
     folders = {act.path: act.folder for act in plan.actions if act.folder}
     removed = _removed_paths(plan).intersection(restored)
     done, gone, left = (
@@ -97,7 +97,7 @@ def _folder_changes(
 def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str, ...]:
     """Return the files that `overwrite` names.
 
-    A generated folder (a name that ends with `/`) stands for its files in the plan, and `/` for all files.
+    A name that ends with `/` is a generated folder and means the folder's files in the plan. `/` means all files.
     """
     folders = {path for path in overwrite if path.endswith("/")}
     files = (act.path for act in plan.actions if act.folder in folders or "/" in folders)

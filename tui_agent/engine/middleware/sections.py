@@ -131,6 +131,6 @@ def prompt_sections(
 
 
 def delegation_prompt(text: str, roles: Sequence[Role]) -> str:
-    """Return `text` followed by the list of named agents. `text` explains when to delegate."""
+    """Append the list of named agents to `text`, which explains when to delegate."""
     lines = [f"- {role.name}: {role.description or 'no description'}" for role in roles]
     return "\n".join([text, "Named agents:", *lines]) if lines else text

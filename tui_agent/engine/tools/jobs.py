@@ -68,7 +68,7 @@ class _Job:
         self._sampler = OutputSampler(now)
 
     def add_output(self, data: bytes, now: float) -> str:
-        """Add new output to the buffer. Return the part of it to record now."""
+        """Add new output to the buffer. Return the output to record now."""
         self.size += len(data)
         self._newest += data
         if len(self._newest) > MAX_KEPT_BYTES + MAX_KEPT_BYTES // 4:

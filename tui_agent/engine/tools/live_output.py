@@ -67,7 +67,7 @@ class OutputSampler:
         self._sampled_at = now
 
     def add(self, data: bytes, now: float) -> str:
-        """Decode new output. Return the text to record; empty if the next sample is not due yet."""
+        """Decode new output. Return the text to record, which is empty until the next sample is due."""
         text = self._decode.decode(data)
         if self._recorded + len(text) > MAX_UNSAMPLED_CHARS:
             size, interval = next(
