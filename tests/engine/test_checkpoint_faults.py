@@ -164,7 +164,9 @@ class SlowStore:
     async def commit(self, changes: WorkspaceChanges, *, part: int, author: Author, message: str) -> str:
         return self.head
 
-    async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
+    async def plan_restore(
+        self, source: str, named_paths: Sequence[str] = (), kept_changes: Sequence[tuple[str, str]] = ()
+    ) -> RestorePlan:
         return RestorePlan(source, self.head, ())
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:

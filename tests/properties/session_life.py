@@ -219,6 +219,26 @@ class Plain:
         ]
         return max((one for one in taken if one[0] in line), default=(0, 0, taken[0][2] if taken else ""))[2]
 
+    def kept(self, to_seq: int) -> set[str]:
+        """The files that turns had changed when the conversation alone left these turns, after an event of the branch."""
+        reached, branch = {event.seq for event in self.line(to_seq)}, self.line()
+        known, found = {event.seq for event in self.events}, set[str]()
+        for number, event in enumerate(branch):
+            if not isinstance(move := event.payload, SessionHeadMoved) or move.files or event.seq in reached:
+                continue
+            starts = [one.parent for one in branch[number:] if isinstance(one.payload, UserMessageReceived)]
+            moves = [one.parent for one in branch[number + 1 :] if isinstance(one.payload, SessionHeadMoved)]
+            end = min(seq for seq in (*starts, *moves, branch[-1].seq) if seq is not None)
+            start, left = move.to_seq, self.line(move.from_seq) if move.from_seq in known else []
+            if move.to_seq in [one.seq for one in left]:
+                turns = [one for one in left if isinstance(one.payload, UserMessageReceived)]
+                start = next((turn.parent for turn in turns if turn.seq > move.to_seq), None)  # type: ignore[assignment]
+            if start is None:
+                continue
+            before, after = (self.commits.get(self.commit_at(seq), {}) for seq in (start, end))
+            found |= {path for path in before | after if before.get(path) != after.get(path)}
+        return found
+
     def asked(self) -> list[Envelope]:
         """The user's messages on the branch, whatever was summarised."""
         return [event for event in self.line() if isinstance(event.payload, UserMessageReceived)]

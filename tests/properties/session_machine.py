@@ -304,6 +304,9 @@ class SessionMachine(RuleBasedStateMachine):
         newest = self.plain.asked()[-1]
         assert newest.parent is not None
         prompts, files = self.plain.prompts(newest.parent), self.expected_files(newest.parent)
+        for path in self.plain.kept(newest.parent):
+            files = {name: text for name, text in files.items() if name != path}
+            files |= {path: self.plain.files[path]} if path in self.plain.files else {}
         self.move(Undo())
         self.moved_to(files)
         assert self.plain.prompts() == prompts

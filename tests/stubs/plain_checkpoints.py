@@ -97,15 +97,24 @@ class PlainCheckpoints:
         """See `ports.checkpoint.Checkpoints.commit`."""
         return self._keep(author, set(changes.paths))
 
-    async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
+    async def plan_restore(
+        self, source: str, named_paths: Sequence[str] = (), kept_changes: Sequence[tuple[str, str]] = ()
+    ) -> RestorePlan:
         """See `ports.checkpoint.Checkpoints.plan_restore`."""
         here, there = list(self._line(self.head)), list(self._line(source))
         ours = [commit for commit in here if commit not in there]
+        changed = list[set[str]]()
+        for before, after in kept_changes:
+            before_line, after_line = list(self._line(before)), list(self._line(after))
+            apart = set(before_line).symmetric_difference(after_line)
+            touched = set[str]().union(*(self._touched(one) for one in apart if not self._by_hand(one)))
+            changed.append(touched.intersection(_differing(self.files_at(before), self.files_at(after))))
+            ours = [one for one in ours if self._by_hand(one) or one in before_line or one not in after_line]
         theirs = [commit for commit in there if commit not in here]
         owned = set(named_paths).union(
             *(self._touched(one) for one in ours + theirs if not self._by_hand(one))
         )
-        people = set[str]().union(*(self._touched(one) for one in ours if self._by_hand(one)))
+        people = set[str]().union(*(self._touched(one) for one in ours if self._by_hand(one)), *changed)
         now, wanted = files_in(self._files), self.files_at(source)
         since = set(_differing(self.files_at(self.head), now))
         acts = [

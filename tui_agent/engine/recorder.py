@@ -223,6 +223,15 @@ class Recorder:
         """
         return self._commits.commit_on(stretches(self._branches.view().moves, seq))
 
+    def kept_changes(self, to_seq: int) -> tuple[tuple[str, str], ...]:
+        """Return the file changes after the event `to_seq` that the user kept by moving only the conversation.
+
+        Each is a pair of commits: the files before and after the changes.
+        """
+        spans = self._branches.kept_spans(to_seq, self.state.seq, self.has_event)
+        pairs = [(self.commit_at(first), self.commit_at(last)) for first, last in spans]
+        return tuple((before, after) for before, after in pairs if before != after)
+
     def has_event(self, seq: int) -> bool:
         """Return True if the log has this event, on any branch."""
         return self._log.has_event(seq)

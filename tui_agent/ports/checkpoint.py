@@ -74,13 +74,14 @@ class RestorePlan:
     """The plan to restore the checkpoint `source`.
 
     Its actions restore the paths that the session changed after `source`, and the `named` paths, which the user
-    selected.
+    selected. `kept_changes` are changes that the user kept, as pairs of commits.
     """
 
     source: str
     head: str
     actions: tuple[RestoreAction, ...]
     named: tuple[str, ...] = ()
+    kept_changes: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +175,13 @@ class Checkpoints(Protocol):
         """
         ...
 
-    async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
+    async def plan_restore(
+        self, source: str, named_paths: Sequence[str] = (), kept_changes: Sequence[tuple[str, str]] = ()
+    ) -> RestorePlan:
         """Return the plan that restores the checkpoint `source`. Nothing is changed.
 
         `named_paths` are included even if someone else changed them. Current differences from the newest checkpoint
-        count as changes by someone else.
+        count as changes by someone else, as do the session's changes between each two commits in `kept_changes`.
         """
         ...
 

@@ -41,10 +41,10 @@ class Story:
         self.add(SessionTitled(title=text, titled_by="auto"))
         return self.add(UserMessageReceived(text=text))
 
-    def move(self, to_seq: int, reason: str = "revert") -> int:
+    def move(self, to_seq: int, reason: str = "revert", *, files: bool = True) -> int:
         return self.add(
             SessionHeadMoved.model_validate(
-                {"to_seq": to_seq, "from_seq": len(self.events) - 1, "reason": reason}
+                {"to_seq": to_seq, "from_seq": len(self.events) - 1, "reason": reason, "files": files}
             )
         )
 
@@ -156,3 +156,24 @@ def test_a_checkpoint_never_counts_from_before_an_older_one() -> None:
         commits.apply(event)
     assert commits.seqs == [message + 1, message + 1]
     assert commits.commit_on(stretches((), message + 1)) == "by hand"
+
+
+def test_the_changes_that_a_move_of_the_conversation_leaves_begin_after_its_turn() -> None:
+    story = Story()
+    first, second = story.say("first"), story.say("second")
+    story.add(SessionTitled(title="done", titled_by="auto"))
+    moved = story.move(second - 1, files=False)
+    end = story.add(SessionTitled(title="moved", titled_by="auto"))
+    assert story.fold.kept_spans(first - 1, end, lambda seq: True) == [(second - 1, end)]
+    assert story.fold.kept_spans(moved, end, lambda seq: True) == []
+    third = story.say("third")
+    assert story.fold.kept_spans(first - 1, third, lambda seq: True) == [(second - 1, third - 1)]
+
+
+def test_a_move_of_the_conversation_within_its_turn_keeps_nothing_except_in_a_fork() -> None:
+    story = Story()
+    first = story.say("first")
+    story.add(SessionTitled(title="done", titled_by="auto"))
+    moved = story.move(first, files=False)
+    assert story.fold.kept_spans(first - 1, moved, lambda seq: True) == []
+    assert story.fold.kept_spans(first - 1, moved, lambda seq: False) == [(first, moved)]

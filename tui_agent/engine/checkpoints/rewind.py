@@ -108,7 +108,8 @@ def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str,
 class Target:
     """The event that an undo, a redo or a revert moves to.
 
-    `checkpoint` is the commit with the files at that event; empty if there is none.
+    `checkpoint` is the commit with the files at that event; empty if there is none. `kept_changes` are changes after
+    the event that the user kept, as pairs of commits.
     """
 
     to_seq: int
@@ -117,6 +118,7 @@ class Target:
     files: bool
     checkpoint: str
     overwrite: tuple[str, ...]
+    kept_changes: tuple[tuple[str, str], ...] = ()
 
 
 class Rewind:
@@ -144,7 +146,7 @@ class Rewind:
             await self._checkpointing.checkpoint_workspace()
             start = self._recorder.state.seq
             named = tuple(path for path in target.overwrite if not path.endswith("/"))
-            plan = await self._plan(store, target.checkpoint, target.to_seq, named)
+            plan = await self._plan(store, target.checkpoint, target.to_seq, named, target.kept_changes)
             restored = await self._restore(store, target, plan)
         left = await self._file_records(shared) if target.conversation and store is not None else None
         if target.conversation:
@@ -267,21 +269,27 @@ class Rewind:
         if not conversation and not files:
             raise UsageError("Nothing to revert: choose the conversation, the files, or both.")
         checkpoint = self._recorder.commit_at(to_seq)
-        return Target(to_seq, reason, conversation, files, checkpoint, command.overwrite)
+        kept_changes = self._recorder.kept_changes(to_seq) if isinstance(command, Undo) else ()
+        return Target(to_seq, reason, conversation, files, checkpoint, command.overwrite, kept_changes)
 
     def _reason(self, to_seq: int) -> Reason:
         current = stretches(self._recorder.branches.moves, self._recorder.state.seq)
         return "revert" if is_on_branch(to_seq, current) else "branch"
 
     async def _plan(
-        self, store: Checkpoints, source: str, to_seq: int, named: tuple[str, ...] = ()
+        self,
+        store: Checkpoints,
+        source: str,
+        to_seq: int,
+        named: tuple[str, ...] = (),
+        kept_changes: tuple[tuple[str, str], ...] = (),
     ) -> RestorePlan:
         """Plan a restore to the checkpoint at the event `to_seq`.
 
-        Hunks that the user reverted count as changes by the user.
+        Hunks that the user reverted, and changes that the user kept, count as changes by the user.
         """
         reverted = await find_reverted_paths(self._recorder, to_seq)
-        plan = await store.plan_restore(source, (*named, *reverted.restored_paths))
+        plan = await store.plan_restore(source, (*named, *reverted.restored_paths), kept_changes)
         actions = (
             replace(act, conflict=CHANGED_BY_YOU)
             if act.path in reverted.kept_paths and not act.conflict

@@ -4,7 +4,7 @@ Invariant: every record of the log is applied, including records of other branch
 the head can be reverted.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from typing import Literal
 
@@ -143,6 +143,37 @@ class Branches:
         """Return the number of turns that are on the branch up to `to_seq`, but not on the branch up to `last`."""
         now, then = stretches(self.state.moves, last), stretches(self.state.moves, to_seq)
         return sum(is_on_branch(seq, then) and not is_on_branch(seq, now) for seq, _ in self.state.prompts)
+
+    def kept_spans(self, to_seq: int, last: int, has_event: Callable[[int], bool]) -> list[tuple[int, int]]:
+        """Return the spans of events whose file changes the user kept: the event before and the last event of each.
+
+        When only the conversation moves, the changes of the turns that it leaves stay in the files. The result has the
+        moves that are on the branch up to `last` but not on the branch up to `to_seq`. A fork lacks the turns that were
+        left, so its spans begin at the target of the move; `has_event` returns True for the events of the log.
+        """
+        current, target = stretches(self.state.moves, last), stretches(self.state.moves, to_seq)
+        moves = {move.seq: move for move in self.state.moves if not move.files}
+        spans = []
+        for stretch in current:
+            move = moves.get(stretch.first)
+            if move is None or is_on_branch(move.seq, target):
+                continue
+            start = self._kept_after(move) if has_event(move.from_seq) else move.to_seq
+            if start is not None:
+                prompts = (parent for seq, parent in self.state.prompts if seq in stretch)
+                spans.append((start, next(prompts, stretch.last)))
+        return spans
+
+    def _kept_after(self, move: HeadMove) -> int | None:
+        """Return the event before the first turn that a move left; None if the move stayed within a turn."""
+        moves, prompts = self.state.moves, self.state.prompts
+        left, reached = stretches(moves, move.from_seq), stretches(moves, move.to_seq)
+        if not is_on_branch(move.to_seq, left):
+            return move.to_seq
+        return next(
+            (parent for seq, parent in prompts if is_on_branch(seq, left) and not is_on_branch(seq, reached)),
+            None,
+        )
 
     def _undo_target(self) -> int | None:
         moves, prompts = self.state.moves, self.state.prompts

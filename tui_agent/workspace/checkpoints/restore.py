@@ -55,7 +55,7 @@ async def restore(
             "The files were checkpointed again after this restore was planned.",
             hint="Plan it again; nothing was changed.",
         )
-    prepared = await prepare_restore(shadow, plan.source, {*plan.named, *overwrite})
+    prepared = await prepare_restore(shadow, plan.source, {*plan.named, *overwrite}, plan.kept_changes)
     planned = {operation.path for operation in plan.actions}
     requested = {operation.path for operation in plan.actions if not operation.conflict} | set(overwrite)
     conflict_free = {operation.path for operation in prepared.operations if not operation.conflict}

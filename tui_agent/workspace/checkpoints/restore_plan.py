@@ -47,8 +47,35 @@ class TouchedPaths:
     first_kept: dict[str, str] = field(default_factory=dict)
 
 
-async def find_touched(shadow: CheckpointStore, base: str, tip: str) -> TouchedPaths:
-    """Return the paths changed by the commits after `base` up to `tip`."""
+async def find_touched(
+    shadow: CheckpointStore, base: str, tip: str, kept_changes: Collection[tuple[str, str]] = ()
+) -> TouchedPaths:
+    """Return the paths changed by the commits after `base` up to `tip`.
+
+    The session's changes between each two commits in `kept_changes` count as the user's, if they left a difference.
+    """
+    kept_commits, kept_paths = set[str](), set[str]()
+    for before, after in kept_changes:
+        out = await shadow.git("rev-list", f"{before}..{after}", "--")
+        kept_commits.update(out.decode().split())
+        kept_paths |= await _find_session_changes(shadow, before, after)
+    result = await _find_touched(shadow, base, tip, kept_commits)
+    result.humans.update(kept_paths)
+    return result
+
+
+async def _find_session_changes(shadow: CheckpointStore, before: str, after: str) -> set[str]:
+    """Return the paths that the session changed on the way between two commits, and that differ between them."""
+    touched = (await _find_touched(shadow, before, after)).session
+    touched |= (await _find_touched(shadow, after, before)).session
+    differing = (await shadow.compare_trees(before, after)).keys()
+    modes = (await shadow.read_modes(after)).lines_since(await shadow.read_modes(before))
+    return touched & (differing | changed_mode_paths("\n".join(modes)))
+
+
+async def _find_touched(
+    shadow: CheckpointStore, base: str, tip: str, kept_commits: Collection[str] = ()
+) -> TouchedPaths:
     out = await shadow.git("log", "-z", "--format=%H%n%an%n%B", f"{base}..{tip}", "--")
     authors: dict[str, str] = {}
     new_paths: dict[str, set[str]] = {}
@@ -57,7 +84,7 @@ async def find_touched(shadow: CheckpointStore, base: str, tip: str) -> TouchedP
     result = TouchedPaths()
     for item in split_names(out):
         commit, author, message = item.lstrip("\n").split("\n", 2)
-        if author == REVERTED:
+        if author == REVERTED or (author != HUMAN and commit in kept_commits):
             continue
         authors[commit], new_paths[commit] = author, parse_before_lines(message)
         mode_changes, skipped = changed_mode_paths(message), parse_left_lines(message)
@@ -138,11 +165,15 @@ class PreparedRestore:
 
 
 async def prepare_restore(
-    shadow: CheckpointStore, source: str, named: Collection[str] = ()
+    shadow: CheckpointStore,
+    source: str,
+    named: Collection[str] = (),
+    kept_changes: Collection[tuple[str, str]] = (),
 ) -> PreparedRestore:
     """Plan a restore to the checkpoint `source`, but change nothing.
 
-    `named` are paths to restore in addition to the changed paths; they are ignored if no checkpoint contains them.
+    `named` are paths to restore in addition to the changed paths; they are ignored if no checkpoint contains them. The
+    session's changes between each two commits in `kept_changes` count as the user's.
     """
     await shadow.find_tree(source)
     result = await shadow.git.run("merge-base", source, shadow.head)
@@ -153,7 +184,7 @@ async def prepare_restore(
         )
     base = result.out.decode().strip()
     theirs = (await find_touched(shadow, base, source)).session
-    ours = await find_touched(shadow, base, shadow.head)
+    ours = await find_touched(shadow, base, shadow.head, kept_changes)
     modes = await shadow.read_modes(source)
     differing = await shadow.compare_trees(shadow.head, source)
     first_kept = await _first_kept(shadow, ours, differing)

@@ -5,6 +5,8 @@ Invariant: the files of the user's repository are only read. No program from the
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -182,12 +184,22 @@ class GitCheckpoints:
         async with self._open_exclusively() as shadow:
             return await commit_module.commit_version(shadow, path, content)
 
-    async def plan_restore(self, source: str, named_paths: Sequence[str] = ()) -> RestorePlan:
-        """Plan a restore to the checkpoint `source`. The plan always includes `named_paths`."""
+    async def plan_restore(
+        self, source: str, named_paths: Sequence[str] = (), kept_changes: Sequence[tuple[str, str]] = ()
+    ) -> RestorePlan:
+        """Plan a restore to the checkpoint `source`. The plan always includes `named_paths`.
+
+        The session's changes between each two commits in `kept_changes` count as the user's.
+        """
         async with self._open_exclusively() as shadow:
-            source = await run_sync(repair_module.resolve_stand_in, shadow.git.folder, source)
-            prepared = await plan_module.prepare_restore(shadow, source, named_paths)
-            return await run_sync(plan_module.to_restore_plan, shadow, prepared, tuple(named_paths))
+            find_commit = partial(repair_module.resolve_stand_in, shadow.git.folder)
+            source = await run_sync(find_commit, source)
+            pairs = [
+                (await run_sync(find_commit, a), await run_sync(find_commit, b)) for a, b in kept_changes
+            ]
+            prepared = await plan_module.prepare_restore(shadow, source, named_paths, pairs)
+            plan = await run_sync(plan_module.to_restore_plan, shadow, prepared, tuple(named_paths))
+            return replace(plan, kept_changes=tuple(pairs))
 
     async def restore(self, plan: RestorePlan, overwrite: Sequence[str] = ()) -> RestoreResult:
         """Run a restore plan. Actions with a conflict run only on the paths in `overwrite`."""
