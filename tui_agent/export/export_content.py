@@ -98,7 +98,7 @@ class Texts:
         self._redactor = redactor
 
     def full_text(self, text: LongText) -> str:
-        """Return the full text. If the blob that contains the text is missing, return its beginning and a note."""
+        """Return the full text. If the text's blob is missing, return the beginning of the text and a note."""
         if not isinstance(text, BlobText):
             return self.clean_text(text)
         data = self._blobs.find(text.blob_sha256)

@@ -136,7 +136,7 @@ def _change(change: ExportedChange) -> Iterator[str]:
 
 
 def clip_lines(text: str, lines: int = OUTPUT_LINES, width: int = LINE_CHARS) -> str:
-    """Shorten a long text to its beginning and its end, with a note between them on the lines left out."""
+    """Shorten a long text to its beginning and its end. A note between them replaces the lines left out."""
     shown = [
         line if len(line) <= width else f"{line[:width]}… ({format_number(len(line))} characters)"
         for line in text.rstrip("\n").split("\n")

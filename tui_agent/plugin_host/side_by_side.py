@@ -69,7 +69,7 @@ def _run(function: Callable[[], ValueT], outcome: Outcome[ValueT]) -> None:
 
 
 def _interrupt(threads: Sequence[threading.Thread]) -> None:
-    """Raise `TimeLimitReached` in the threads, again and again until they have ended, for at most `GRACE_S` seconds."""
+    """Raise `TimeLimitReached` in the threads repeatedly until all have ended, for at most `GRACE_S` seconds."""
     deadline = time.monotonic() + GRACE_S
     raise_in_thread = ctypes.pythonapi.PyThreadState_SetAsyncExc
     running = list(threads)

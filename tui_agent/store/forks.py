@@ -31,10 +31,10 @@ _MAX_PAYLOAD_BYTES = 63 * 1024
 
 
 def find_fork_point(folder: Path, at_seq: int) -> SessionForked:
-    """Return the payload of a new fork's first event; the session is forked at event `at_seq`.
+    """Return the payload of the first event in a fork that begins at event `at_seq`.
 
-    The payload's `parent_session` is the session with that event in its log: this session, or one of its parents.
-    Raises `StoreError` if there is no such event.
+    The payload's `parent_session` is the session with that event in its log. It can be this session or one of its
+    parents. Raises `StoreError` if there is no such event.
     """
     history = load_lineage(folder)
     if history.fault is not None:

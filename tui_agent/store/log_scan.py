@@ -218,7 +218,7 @@ def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) ->
 
 
 def lines_with(data: bytes, mark: bytes) -> Iterator[bytes]:
-    """Yield the whole lines in a log's bytes that contain the bytes `mark`."""
+    """Yield every whole line of a log that contains the bytes `mark`."""
     position = data.find(mark)
     while position >= 0 and (end := data.find(b"\n", position)) >= 0:
         yield data[data.rfind(b"\n", 0, position) + 1 : end]

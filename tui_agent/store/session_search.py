@@ -39,7 +39,7 @@ WHERE words MATCH ? ORDER BY words.rowid DESC LIMIT ?
 class SearchHit:
     """An event that matches a search. `snippet` is the part of its text around the match.
 
-    A search for sessions returns the newest match of each session, with the session's number of matches in `hit_count`.
+    A search for sessions returns only each session's newest match. `hit_count` is then the session's number of matches.
     """
 
     session: SessionId

@@ -71,8 +71,8 @@ _NO_CHECKPOINT = (
 class CreatedFork:
     """A fork that was created.
 
-    `note` lists files that were left out. If the files are not from a checkpoint at event `at_seq`, it also says where
-    they come from.
+    `note` lists files that were left out. If the files are not from a checkpoint at event `at_seq`, `note` also
+    says where they come from.
     """
 
     id: SessionId
@@ -294,7 +294,10 @@ def _print_fork(fork: CreatedFork) -> None:
 
 
 def _workspace(home: Path) -> Path | None:
-    """Return the original session's workspace; None if it is missing. Its configuration applies to the fork."""
+    """Return the original session's workspace; None if it is missing.
+
+    The workspace's configuration applies to the fork.
+    """
     known = Path(load_state(home).workspace)
     return known if known.is_dir() else None
 

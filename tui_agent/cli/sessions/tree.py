@@ -144,7 +144,7 @@ def _file_rows(files: Iterable[tuple[str, int, int]]) -> list[dict[str, object]]
 
 
 def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
-    """Return the branches of all related sessions in the order of the tree: each before its children."""
+    """Return the branches of all related sessions in tree order, parents before children."""
     relatives = map(_load_member, find_family(folder, folders))
     members = {member.relative.folder.name: member for member in relatives if member is not None}
     forks = _forks_by_branch(members)

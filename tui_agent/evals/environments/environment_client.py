@@ -49,9 +49,10 @@ class RemoteTests:
 
 @asynccontextmanager
 async def connect(address: str, workspace: Path) -> AsyncIterator[RemoteTests]:
-    """Upload a workspace to the environment at `address`, which `tui-agent deploy` printed, and yield its tests.
+    """Upload a workspace to a deployed environment and yield the environment's tests.
 
-    Raises `EnvironmentFault` if the environment cannot be reached or refuses the request.
+    `address` is the address that `tui-agent deploy` printed. Raises `EnvironmentFault` if the environment cannot be
+    reached or refuses the request.
     """
     import httpx  # noqa: PLC0415 - slow, and only needed here
 

@@ -39,7 +39,7 @@ def block_html(shown: DisplayBlock, texts: Texts) -> SafeHtml:
 
 
 def output_html(text: str) -> SafeHtml:
-    """Return a program's output as HTML: its last lines, with the earlier lines folded before them."""
+    """Return a program's output as HTML. The last lines are visible, and the earlier lines are folded."""
     text = text.rstrip()
     if not text:
         return SafeHtml("")

@@ -40,7 +40,7 @@ A fold that takes longer, or that cannot be copied, is not copied again.
 def plugin_errors_named(folder: Path, occasion: str = "") -> Iterator[None]:
     """Convert any error that the plugin in `folder` raises to a `PluginError`.
 
-    The message contains the plugin's line and, if given, `occasion`, which says when the error was raised.
+    The message contains the plugin's line. `occasion`, if given, is added and says when the error was raised.
     """
     try:
         yield

@@ -18,7 +18,7 @@ from tui_agent.fast_dataclass import dataclass
 class Variables:
     """Lists of names of environment variables.
 
-    `harmless` has names that are safe to set, and `NAME=value` where only that value is safe.
+    `harmless` has names that are safe to set. An item `NAME=value` means that only this value is safe.
     """
 
     harmless: frozenset[str]

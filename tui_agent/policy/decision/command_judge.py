@@ -314,7 +314,7 @@ def allows_started(rule: Rule, line: LineReport, at: int) -> bool:
 
 
 def _is_broken(line: LineReport) -> bool:
-    """Return True if our bash parser refused a line and the line is a syntax error in bash."""
+    """Return True if a line that our bash parser refused is also a syntax error in bash."""
     if line.refusal.startswith("a second parser"):  # our own parser understood the line
         return False
     root = parse_tree(line.line)

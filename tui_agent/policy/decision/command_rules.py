@@ -102,7 +102,7 @@ def _spellings(words: Words, name: str) -> Iterator[Words]:
 
 @cache
 def _same_commands() -> dict[str, list[tuple[Words, Words]]]:
-    """Map each program to pairs of a subcommand and an equivalent command, both as words.
+    """Map each program to pairs: a subcommand and an equivalent command, both as words.
 
     The pairs come from the list `same_as` in `words.toml`.
     """

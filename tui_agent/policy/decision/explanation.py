@@ -222,7 +222,7 @@ def _command_row(
 def _workspace_effects(command: CommandReport, facts: PolicyFacts) -> Iterator[CommandEffect]:
     """Yield the effects of programs from the workspace that a command runs.
 
-    Such a program can run in place of the command's own program, or because git's configuration names it.
+    Such a program replaces the command's own program, or git runs it because its configuration names the program.
     """
     if runs_configured_programs(command, (), facts):
         yield CommandEffect(

@@ -124,8 +124,8 @@ class FileJudge:
     def find_rule_against(self, use: FileUse, at: Place, whats: Sequence[What] = ()) -> Judgement | None:
         """Return the strictest judgement of the `ask` and `deny` rules for a file; None if no such rule applies.
 
-        Rules for the file itself come first. Rules that the pattern of a file can match are next, and rules for files
-        below a folder are last. `whats` are the kinds of rules to apply; by default, the kinds for the action of `use`.
+        Rules for the file itself come first, then rules that the file's pattern can match, then rules for files below a
+        folder. `whats` are the kinds of rules to apply; by default, the kinds for the action of `use`.
         """
         whats = whats or _RULES[use.action]
         rules = [rule for what in whats for rule in self.rules.rules_for_file(at, what, self.facts)]

@@ -130,7 +130,7 @@ def from_workspace(effect: RunEffect, path: str) -> str:
 
 
 def literal_path(path: str) -> str:
-    """Return a path that treats a leading `~` as a literal name, because no shell expands the `cwd` of a call."""
+    """Return the path, prefixed with `./` if it begins with `~`, because no shell expands the `cwd` of a call."""
     return f"./{path}" if path.startswith("~") else path
 
 

@@ -137,7 +137,7 @@ class MentionedFileJudge:
             yield _below_judgement(name)
 
     def _read_by_input(self, command: CommandReport, uses: Uses) -> Iterator[Judgement]:
-        """Require approval if the names of the files of `command` come from standard input (`ls -A | xargs cat`)."""
+        """Require approval if `command` gets file names from standard input (`ls -A | xargs cat`)."""
         started = command.words and not command.source.startswith(command.words[0].source)
         unknown = any(use.action == "read" and use.certainty is Certainty.UNKNOWN for use, _ in uses)
         if started and unknown and self.facts.secrets and not self.facts.sandboxed:
@@ -193,9 +193,9 @@ def _below_judgement(name: str) -> Judgement:
 
 
 def _proven_paths(command: CommandReport, uses: Uses) -> Collection[str]:
-    """Return the paths that a command uses only as its report says; none if the report might be incomplete.
+    """Return the paths in a command's report; empty if the report might be incomplete.
 
-    If another word of the command names such a path, that word need not be judged.
+    The command uses these paths only as the report says. Another word that names such a path need not be judged.
     """
     if command.doubts or (changes_unnamed(command) and not is_runner(command)):
         return ()

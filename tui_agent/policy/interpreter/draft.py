@@ -198,7 +198,7 @@ class Draft:
             self.add_use(replace(use, path=unescape(value.text), certainty=Certainty.KNOWN))
 
     def mention(self, value: Value) -> None:
-        """Add a possible use of a file for a word of unknown meaning that can be a path."""
+        """Note that a word of unknown meaning can be the path of a file that the command uses."""
         if value.certainty is Certainty.UNKNOWN:
             self._add_unknown(FileUse("", "mention"), suffix=value.suffix)
             return

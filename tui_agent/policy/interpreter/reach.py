@@ -35,7 +35,7 @@ def measure_reach(program: Program, options: Sequence[ParsedOption], operands: O
 
 
 def _choose_names(options: Sequence[ParsedOption]) -> tuple[list[str], list[str], list[Option]]:
-    """Return the patterns of included file names, the patterns of excluded file names, and the other options.
+    """Return three values: patterns of included file names, patterns of excluded file names, and the other options.
 
     The other options are all options that do more than exclude names. An empty string stands for an uncertain included
     name. An excluded pattern that ends with a slash applies only to folders.

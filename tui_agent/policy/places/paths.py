@@ -211,7 +211,10 @@ def _matches_every_name(name: str) -> bool:
 
 
 def spellings(path: str) -> set[str]:
-    """Return a path in lower case, and in one common form for all paths that lenient file systems consider the same."""
+    """Return two spellings of a path: in lower case, and in a common form for lenient file systems.
+
+    Such a file system considers all paths with the same common form equal.
+    """
     plain = path.lower()
     if path.isascii() and not _FORGIVEN.search(plain):
         return {plain} if plain else set()

@@ -77,11 +77,10 @@ def sequences_overlap(
 def paths_overlap(
     pattern: Sequence[str], rule: Sequence[str], *, below: bool = False, dotted: bool = False
 ) -> bool:
-    """Return True if some path matches both a shell pattern and a rule's path, which `split_pattern` has split.
+    """Return True if some path matches both a shell pattern and a rule's path. `split_pattern` has split both.
 
-    With `below`, the shell pattern also matches every path below a match. With `dotted`, the shell's `*` matches
-    hidden names. If the pattern's last name is just `*`, it matches the files in a rule's folder, not the folder
-    itself.
+    With `below`, the shell pattern also matches every path below a match. With `dotted`, the shell's `*` matches hidden
+    names. If the pattern's last name is just `*`, it matches the files in a rule's folder, not the folder itself.
     """
     found, meant = (*pattern, _ANY_DEPTH) if below else pattern, rule
     if meant[-1:] == (_ANY_DEPTH,) and found and found[-1] != _ANY_DEPTH and not found[-1].strip("*?"):
@@ -92,7 +91,7 @@ def paths_overlap(
 
 @lru_cache(maxsize=8192)
 def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
-    """Return True if some name, without a slash, matches both a shell pattern and a rule's pattern."""
+    """Return True if some name matches both a shell pattern and a rule's pattern."""
     plain, fixed = _SIGNS.isdisjoint(pattern), _SIGNS.isdisjoint(rule)
     if plain and fixed:
         return fold_case(pattern) == fold_case(rule)

@@ -143,7 +143,7 @@ def _pattern_names(pattern: str, certain: bool) -> tuple[str | None, ...]:
 
 
 def first_word(pattern: str) -> str:
-    """Return the program name of a rule for commands in lower case; empty if the name is a pattern."""
+    """Return the lower-case program name of a rule for commands; empty if the name is a pattern."""
     shapes = _words(pattern)
     return "" if not shapes or not _SIGNS.isdisjoint(shapes[0]) else shapes[0].lower()
 

@@ -32,7 +32,7 @@ def union_names(alternatives: Iterable[Names]) -> Names:
 def names_of_pattern(pattern: str | None, *, either_case: bool = False) -> Names:
     """Return the names that a name test such as `-name '*.py'` selects.
 
-    Return None, which means any name, if the test selects every name or if the pattern is complex.
+    Return None (any name) if the test selects every name or the pattern is complex.
     """
     if not pattern or not pattern.isascii() or set(pattern) & set("[\\/{") or not pattern.strip("*?"):
         return None

@@ -41,7 +41,7 @@ class ArgumentReport:
 
     `commands` are the words of the commands that the call runs, with names filled in. `prints` is a pattern that bounds
     the output (paths); None if the output is not bounded. `doubt` is a clause; empty if there is no doubt. With a
-    doubt, `files`, `effects` and `commands` can be incomplete, but they are present so that `deny` rules still apply.
+    doubt, `files`, `effects` and `commands` can be incomplete. They are still filled in, so that `deny` rules apply.
     """
 
     files: tuple[FileUse, ...] = ()
