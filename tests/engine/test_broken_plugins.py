@@ -138,7 +138,7 @@ EVENT_OF_ANOTHER = PluginEvent(plugin="todo", name="state", version=1, data={})
         ),
         (ToolResult(ok=True, content=TEXT, events=(EVENT_OF_ANOTHER,)), "an event of the plugin todo"),
         (ToolResult(ok=True, content=TEXT, events=(SMALL_EVENT,) * 101), "at most 100 events"),
-        (ToolResult(ok=True, content=TEXT, events=(HALF_EVENT,) * 33), "1 MB together"),
+        (ToolResult(ok=True, content=TEXT, events=(HALF_EVENT,) * 33), "larger than 1 MB"),
     ],
     ids=[
         "none",
