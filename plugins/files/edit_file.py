@@ -37,7 +37,8 @@ class EditFileArgs(api.FrozenModel):
 class EditFile(api.BaseTool):
     """Tool that replaces a text that occurs exactly once in a file.
 
-    With `replace_all`, it replaces every occurrence. The file must then have been read and must be unchanged.
+    With `replace_all`, it replaces every occurrence. In this case, the file must have been read before and must be
+    unchanged.
     """
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ def _count(number: int) -> str:
 
 @pane(TestRuns)
 def tests(runs: tuple[TestFinished, ...]) -> Iterator[str | DisplayBlock]:
-    """Draw a table of the runs, then the names of the tests that failed in the newest one."""
+    """Draw a table of the runs, and below it the names of the tests that failed in the newest run."""
     if not runs:
         yield "No tests have run yet."
         return

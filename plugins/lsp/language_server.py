@@ -142,7 +142,7 @@ class LanguageServerTool(api.BaseTool):
     async def _ask(
         self, args: ReadyArgs, ctx: api.ToolContext, ask: Callable[[LanguageServer], Awaitable[AnswerT]]
     ) -> AnswerT:
-        """Call `ask` with the server of a file. Start the server if it does not run, and restart it once if it fails.
+        """Call `ask` with the server for a file. Start the server if necessary, and restart it once if it fails.
 
         Raises `ToolError` if the server refuses the question or fails again.
         """

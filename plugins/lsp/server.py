@@ -112,8 +112,8 @@ class LanguageServer:
     async def settle(self, content: api.FileContent) -> None:
         """Wait until a new server has read the project.
 
-        Before that, the server knows only some of the references to a symbol. It has read the project when it sends
-        diagnostics of an open file. Raises `ServerGone` if the server ends.
+        Until then, the server knows only some of the references to a symbol. Diagnostics of an open file show that the
+        server has read the project. Raises `ServerGone` if the server ends.
         """
         if not self._is_settled:
             await self.diagnose(content)
@@ -251,7 +251,7 @@ async def run_server(name: str, root: str, process: api.PipedProcess) -> AsyncIt
 
 
 def explain_missing_file(name: str, problem: str) -> str:
-    """Return a hint if a server in /tmp does not find its files, because the sandbox has its own /tmp. Blocking."""
+    """Return a hint for a server in /tmp that does not find its files. The sandbox has its own /tmp. Blocking."""
     program = shutil.which(name)
     if (
         program is None
@@ -263,7 +263,7 @@ def explain_missing_file(name: str, problem: str) -> str:
 
 
 async def _initialize(server: LanguageServer) -> str:
-    """Make the server ready for questions. Return the reason if that failed, else ""."""
+    """Make the server ready for questions. If that fails, return the reason; otherwise return an empty string."""
     try:
         with anyio.fail_after(START_LIMIT_S):
             await server.initialize()

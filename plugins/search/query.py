@@ -13,8 +13,8 @@ _BOMS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 class Query:
     """A text search in one file or folder, or in an artifact.
 
-    `path` is relative to the workspace, absolute if it is outside, or empty for the whole workspace. `single` is True
-    if `path` is a file or an artifact. `text` is the text of the artifact.
+    `path` is relative to the workspace. A path outside the workspace is absolute. An empty path means the whole
+    workspace. `single` is True if `path` is a file or an artifact. `text` is the text of the artifact.
     """
 
     pattern: str

@@ -15,8 +15,8 @@ MAX_FAILURES = 50
 class TestCounts:
     """Numbers of passed, failed and skipped tests in a test run, -1 if unknown.
 
-    `failed` includes errors; `failures` has the names of failed tests. `uncollected` are the names of files whose tests
-    could not be loaded; each also counts as failed.
+    `failed` includes errors; `failures` has the names of failed tests. `uncollected` are the names of files with tests
+    that could not be loaded. Each of these files counts as failed.
     """
 
     passed: int = -1

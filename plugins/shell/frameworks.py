@@ -70,10 +70,11 @@ def _is_test_script(words: tuple[str, ...]) -> bool:
 
 
 async def find_test_command(env: Environment, path: str) -> TestCommand:
-    """Return the command that runs the project's tests, or only the tests in `path` if that is not empty.
+    """Return the command that runs the project's tests. If `path` is not empty, the command runs only the tests in
+    `path`.
 
-    The project is `path` or the nearest folder above it that has a project file, such as `pyproject.toml`, and tests.
-    Raises `ToolError` if there are no tests.
+    The project is `path` or the nearest parent folder with tests and a project file, such as `pyproject.toml`. Raises
+    `ToolError` if there are no tests.
     """
     info = await env.stat(path) if path else None
     if path and info is None:

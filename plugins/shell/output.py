@@ -101,7 +101,7 @@ def _sample(newest: str, waiting: int, joint: str) -> str:
 class DecodedOutput:
     """A program's output as text: as stored, and without control sequences.
 
-    `size` is the number of bytes that the program wrote, and `dropped` how many of them were not stored.
+    `size` is the number of bytes that the program wrote. `dropped` is the number of these bytes that were not stored.
     """
 
     stored: LongText
@@ -129,7 +129,7 @@ def decode_output(
 def shorten_for_model(
     output: DecodedOutput, head_chars: int = HEAD_CHARS, tail_chars: int = TAIL_CHARS
 ) -> str:
-    """Return the output for the model: complete if it is short, else its head and tail with a note between them."""
+    """Return the output for the model. The middle of a long output is replaced by a note."""
     text = output.clean.rstrip("\n")
     lines = text.count("\n") + 1
     if len(text) <= head_chars + tail_chars and lines <= MAX_SHOWN_LINES:

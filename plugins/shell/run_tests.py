@@ -54,7 +54,7 @@ class RunTests(api.BaseTool):
         self.spec = api.load_spec("run_tests", __file__, RunTestsArgs, verb="test", timeout=None)
 
     def target(self, args: RunTestsArgs) -> str:
-        """Return the command, or the path if there is no command, or `all tests` if there is neither."""
+        """Return the command. Without a command, return the path. If both are missing, return `all tests`."""
         return args.command.strip() or args.path or "all tests"
 
     async def settle_arguments(self, args: RunTestsArgs, env: api.Environment) -> ResolvedTests:
@@ -65,7 +65,7 @@ class RunTests(api.BaseTool):
         )
 
     def effects(self, args: RunTestsArgs) -> tuple[api.Effect, ...]:
-        """Return the effect of running the command; its `argv` is empty if no command is detected yet."""
+        """Return the effect of running the command. The effect's `argv` is empty until a command is detected."""
         if isinstance(args, ResolvedTests):
             return (api.RunEffect(argv=args.argv, cwd=args.folder),)
         words, folder = _split_command(args.command)

@@ -73,7 +73,7 @@ def local_repo_maps(data_dir: Path) -> Path:
 def screen_error_log(data_dir: Path) -> Path:
     """Return the path of the log of errors on the app's screen.
 
-    Each entry starts with a line with its time and session; the newest entry is last.
+    The first line of each entry has the time and the session. The newest entry is last.
     """
     return data_dir / "reports" / "screen.log"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def safe_path(workspace: Path, environ: Mapping[str, str]) -> str:
-    """Return `PATH` without relative entries and without entries inside the workspace. Links are resolved."""
+    """Return `PATH` with only the absolute entries outside the workspace. Links are resolved for this check."""
     root = workspace.resolve()
     folders = environ.get("PATH", os.defpath).split(os.pathsep)
     safe = [

@@ -93,7 +93,7 @@ def _is_separable(history: Sequence[Message], first: int, start: int) -> bool:
 def reducible_results(
     history: Sequence[Message], keep_chars: int, spared: Collection[CallId] = ()
 ) -> list[ToolMessage]:
-    """Return the tool results whose outputs can be offloaded, oldest first.
+    """Return the tool results that can be offloaded, oldest first.
 
     Leaves out results in the newest `keep_chars` characters of the history, and results of calls in `spared`.
     """

@@ -90,7 +90,7 @@ class InstructionFiles:
     """Reader of the instruction files of one workspace.
 
     `user` is the folder of the user's own file. If `project` is False, the repository's files are ignored, with a note.
-    `may_read` gets a path and its target. It returns the reason why they must not be read, or an empty string.
+    `may_read` gets a path and the path's target. It returns the reason why reading is forbidden, or an empty string.
     """
 
     def __init__(

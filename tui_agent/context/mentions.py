@@ -328,7 +328,7 @@ class _LineRange:
 
 
 def _limit_lines(lines: Sequence[str], first: int, last: int, room: int) -> tuple[list[str], int]:
-    """Return the lines that fit into `room` characters, and the number of the last line.
+    """Return the lines that fit into `room` characters, and the last line's number.
 
     At least the start of one line is returned.
     """

@@ -88,7 +88,7 @@ def _sums_after(sizes: Sequence[int]) -> list[int]:
 def divide_evenly(needs: Sequence[int], room: int) -> list[int]:
     """Divide `room` evenly and return one part for each need. No part is larger than its need.
 
-    Room that a small need does not use goes to larger needs.
+    Larger needs get the room that small needs leave unused.
     """
     rooms, room = [0] * len(needs), max(0, room)
     by_need = sorted(range(len(needs)), key=needs.__getitem__)

@@ -173,7 +173,7 @@ def _task(facts: Facts, text: Text) -> str:
 
 
 def _user_messages(facts: Facts, text: Text) -> SummaryBlock:
-    """Return the block of the user's messages after the first one.
+    """Return the block of the user's messages except the first message.
 
     Messages that stay in the history are left out.
     """
@@ -324,7 +324,7 @@ class _File:
 
 
 def _file_blocks(facts: Facts, calls: dict[CallId, ToolCallPart]) -> tuple[SummaryBlock, SummaryBlock]:
-    """Return the block of changed files and the block of files that were only read, newest last.
+    """Return two blocks: the changed files, and the files that were only read. The newest files come last.
 
     Each line has the number of calls with the file's path. For a changed file, only calls that changed it count. The
     line also quotes the agent's text before the last of these calls, as the reason for the call.

@@ -129,7 +129,7 @@ class Tokens:
         return round(len(text) / CHARS_PER_TOKEN)
 
     def ratio(self, model: str) -> float:
-        """Return the model's ratio: its tokens for one token of our own vocabulary."""
+        """Return the model's ratio: the model's tokens for one token of our own vocabulary."""
         return self._calibration.ratio(model, self.name)
 
     def to_model_tokens(self, counted: int, model: str) -> int:

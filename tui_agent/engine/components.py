@@ -160,7 +160,7 @@ class EngineParts:
     def with_agents(
         self, agents: Mapping[str, Callable[[], Agent]], middlewares: Sequence[Middleware] | None = None
     ) -> "EngineParts":
-        """Return these components with other agents, and with other middlewares if they are given."""
+        """Return a copy with other agents. Middlewares are replaced too if `middlewares` is set."""
         value = self.extensions.value
         wrapping = value.middlewares if middlewares is None else middlewares
         changed = replace(value, agents=agents, middlewares=wrapping)

@@ -115,7 +115,7 @@ class PromptHooks:
     async def session_end(self, *, abandoned: bool) -> None:
         """Run the hooks for the session's end. Hooks that reach the time limit are stopped.
 
-        `abandoned` is True if the client has disconnected; the time limit is then shorter.
+        `abandoned` is True if the client has disconnected. In this case, the time limit is shorter.
         """
         time_limit_s = ABANDONED_HOOKS_TIMEOUT_S if abandoned else END_HOOKS_TIMEOUT_S
         with anyio.move_on_after(time_limit_s, shield=True):

@@ -52,7 +52,7 @@ class _Folds:
     def apply(self, record: Envelope, for_model: Envelope | None = None) -> None:
         """Apply an event to all folds.
 
-        `for_model` is the event before redaction; the messages for the model are computed from it.
+        `for_model` is the event before redaction. The messages for the model are computed from `for_model`.
         """
         self.state.apply(record)
         self.messages.apply(for_model or record)
@@ -184,7 +184,7 @@ class Recorder:
     ) -> Envelope:
         """Store one event and apply it to the folds.
 
-        Raises `StoreFull` if the disk is full; the event is then neither stored nor applied.
+        Raises `StoreFull` if the disk is full. In this case, the event is not stored and not applied.
         """
         self._repair_log()
         return self._append(payload, agent, cause)

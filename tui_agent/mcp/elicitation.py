@@ -44,7 +44,7 @@ class _RunningCall:
 
 
 class Elicitation:
-    """Passes the questions of one server on to the user."""
+    """Asks the user the questions of one server."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -54,7 +54,7 @@ class Elicitation:
     def during_call(self, ask: AskUser | None, timeout: float) -> Iterator[None]:
         """Answer the server's questions with `ask` while this block runs.
 
-        Raises `TimeoutError` if the server takes longer than `timeout` seconds; the time for the user's answers does
+        Raises `TimeoutError` if the server takes longer than `timeout` seconds. Time spent waiting for the user does
         not count.
         """
         with anyio.fail_after(timeout) as limit:

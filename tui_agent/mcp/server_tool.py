@@ -46,7 +46,7 @@ def digest_tool(*parts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CallServices:
-    """Services for one call: `progress` shows live output; `ask` asks the user, and is None if nobody can answer."""
+    """Services for one call. `progress` shows live output. `ask` asks the user; it is None if nobody can answer."""
 
     progress: Callable[[str], None]
     blobs: Blobs

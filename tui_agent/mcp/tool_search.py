@@ -97,6 +97,6 @@ def find_tools(query: str, tools: Mapping[str, RemoteTool]) -> Sequence[str]:
 
 
 def is_too_large(tools: Sequence[RemoteTool]) -> bool:
-    """Return True if the descriptions of all tools are too many or too long to be in every request."""
+    """Return True if there are too many tools, or if their descriptions are too long for every request."""
     size = sum(len(tool.description) + len(to_json(tool.schema)) for tool in tools)
     return len(tools) > MAX_LISTED_TOOLS or size > MAX_LISTED_BYTES

@@ -33,7 +33,7 @@ def demo_ending(
 ) -> ScriptedAnswer | None:
     """Return the demo's ending; None if the script continues.
 
-    `answers` is the number of scripted answers; `index` is the index of the next one. `wrong` is True if the script
+    `answers` is the number of scripted answers. `index` is the index of the next answer. `wrong` is True if the script
     expected another request.
     """
     if _has_ended(messages):

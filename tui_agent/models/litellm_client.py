@@ -114,7 +114,7 @@ class LiteLLMClient:
 
 
 def load() -> Any:
-    """Import litellm quietly; the first time takes two to three seconds, so call it in a thread."""
+    """Import litellm. The first import takes two to three seconds, so call this in a thread."""
     os.environ.update(BEFORE_IMPORT)
     # The warning is about litellm's own types.
     warnings.filterwarnings("ignore", message="Item .* on TypedDict class", category=UserWarning)
@@ -139,7 +139,7 @@ def load() -> Any:
 def _keep_gemini_finish_reason() -> None:
     """Make litellm report a finish reason for Gemini only if Gemini sent one.
 
-    Otherwise litellm writes `stop` into every piece, and a cut answer looks complete.
+    Otherwise litellm adds `stop` to every piece, so that a truncated answer looks complete.
     """
     gemini: Any = importlib.import_module(
         "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"

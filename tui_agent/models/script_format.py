@@ -79,7 +79,7 @@ class ScriptedUsage(_Entry):
 
 
 class ScriptedAnswer(_Entry):
-    """One answer: reasoning, then text, then calls. Before it, each entry of `faults` makes one attempt fail."""
+    """One answer: reasoning, then text, then calls. Before the answer, each entry of `faults` makes one attempt fail."""
 
     expect: Expect | None = None
     reasoning: str = ""
@@ -101,7 +101,7 @@ class Match(_Entry):
 
 
 class Conversation(_Entry):
-    """A conversation other than the main one, with its answers: for example a delegate's conversation or a summary."""
+    """The answers of a conversation other than the main conversation, for example of a delegate or a summary."""
 
     match: Match
     answers: tuple[ScriptedAnswer, ...]

@@ -126,7 +126,7 @@ class ExecResult:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Return the sandbox's remarks as sentences: first about files that appeared empty, then `notes`."""
+        """The sandbox's remarks as sentences. The first remark names files that appeared empty; then `notes` follow."""
         names = list_first(self.emptied_secrets, MAX_NAMED_FILES)
         unread = f"{names} may hold secrets and appeared empty to this command."
         return (unread, *self.notes) if self.emptied_secrets else self.notes

@@ -54,7 +54,7 @@ HookFunction: TypeAlias = Callable[[JsonMap, float], Awaitable[HookReply]]
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A hook of the user or of a plugin.
+    """A hook from the user or from a plugin.
 
     `label` is its name on the screen. `matcher` must match the whole subject of the event, as translated by
     `subject_name`. None matches every subject.

@@ -121,7 +121,9 @@ class Policy(Protocol):
         ...
 
     def started_programs(self, effects: Sequence[Effect]) -> tuple[str, ...]:
-        """Return the programs that commands start by a bare name, as input for `PolicyFacts.workspace_programs`."""
+        """Return the programs that commands start by a bare name. They are the input for
+        `PolicyFacts.workspace_programs`.
+        """
         ...
 
     def git_folders(self, effects: Sequence[Effect]) -> tuple[str, ...]:

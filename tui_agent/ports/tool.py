@@ -235,7 +235,7 @@ class ToolServers(Protocol):
         ...
 
     async def complete_mention(self, query: str) -> Sequence[str]:
-        """Return mentions of resources (`SERVER:URI`) that fit the user's typed text, without the `@`.
+        """Return mentions of resources (`SERVER:URI`, without the `@`) that match the user's typed text.
 
         A mention with `{NAME}` in it is a template. The user must then type more than a name.
         """

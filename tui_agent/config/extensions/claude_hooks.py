@@ -141,7 +141,7 @@ def matcher_subject(subject: str) -> str:
 
 
 def describe_event(facts: JsonMap) -> JsonMap:
-    """Return the JSON object that a command of Claude Code reads, built from the facts about one of our events."""
+    """Convert the facts about one of our events to the JSON object that a Claude Code command reads."""
     event = _EVENT_NAMES[facts["hook_event"]]  # type: ignore[index]
     described: JsonMap = {
         "session_id": facts["session_id"],

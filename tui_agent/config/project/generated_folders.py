@@ -37,8 +37,8 @@ The files are in the folder, or beside it (`../`).
 class GeneratedFolders:
     """Finds the generated folder of a path.
 
-    `has_file` returns True if there is a file at a path. `is_committed` returns True if the user's repository holds
-    files of a folder (a path with `/` at its end).
+    `has_file` returns True if there is a file at a path. `is_committed` returns True if the user's repository contains
+    files of a folder. The folder's path ends with `/`.
     """
 
     def __init__(

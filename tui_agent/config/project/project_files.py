@@ -67,7 +67,7 @@ class ProjectFiles:
 
     @cached_property
     def key(self) -> str:
-        """A hash of the folder's path and the content of all files; the user's trust decision is about this hash."""
+        """A hash of the folder's path and the content of all files. The user's trust decision applies to this hash."""
         return content_key(self.folder, self.digests)
 
     def read_text(self, name: str) -> str | None:

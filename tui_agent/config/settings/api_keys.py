@@ -47,7 +47,7 @@ class KeyringClient:
 
 
 class Keys(Mapping[str, str]):
-    """API keys and other variables as the program sees them: the environment (with `.env`) first, then saved keys.
+    """API keys and other variables. Variables of the environment (with `.env`) take precedence over saved keys.
 
     The file `stored` holds keys. If a key is in the key ring, the file holds an empty text for the key. Only these keys
     are looked up in the key ring, because a lookup can ask the user for a password.

@@ -87,8 +87,8 @@ class _Layers:
 def load_config(options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None) -> Config:
     """Return the effective configuration of one start. If several layers set a key, the last of these layers wins.
 
-    `here` is the folder the program was started in, if it differs from `options.cwd`; its `.env` is used too. Raises
-    `ConfigError` with file, line and key of the error.
+    `here` is the folder in which the program was started, if it differs from `options.cwd`. The `.env` file in `here`
+    is used too. Raises `ConfigError` with file, line and key of the error.
     """
     projects = load_projects(options, environ, here=here)
     default = find_paths(options.cwd, environ)

@@ -396,7 +396,7 @@ class Config(Table):
 
     @property
     def undecided_projects(self) -> tuple[ProjectFiles, ...]:
-        """Files of the project, the working folder and the starting folder that the user has not decided about."""
+        """Files without a trust decision in the project, the working folder and the starting folder."""
         return tuple(project.files for project in self._projects if project.trust_state == "open")
 
     @property

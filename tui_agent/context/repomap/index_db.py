@@ -301,8 +301,7 @@ class IndexFile:
         return array("q", [row_id for row_id, _ in rows]), array("d", [score for _, score in rows])
 
     def files_naming(self, expression: str, most: int) -> Iterator[tuple[str, tuple[Symbol, ...]]]:
-        """Yield (path, symbols) of the files that define a matching name, highest rank first. `expression` is an FTS5
-        expression.
+        """Yield (path, symbols) of files that define a name matching the FTS5 `expression`, highest rank first.
 
         An empty `expression` matches every file.
         """

@@ -40,7 +40,7 @@ Alike = Callable[[str], Sequence[str]]
 
 
 class NamedFile(NamedTuple):
-    """A file named in a question, with the line number named (0: none).
+    """A file that a question names. `line` is the line number in the question (0: none).
 
     If one name can mean several files, these files have the same number in `name`.
     """

@@ -89,7 +89,7 @@ def weight_of(path: str, query: Query) -> float:
 
 @lru_cache(maxsize=65_536)
 def is_in_scope(path: str, scopes: tuple[str, ...]) -> bool:
-    """Return True if one of the file's folders has the same name as a scope, or ends with `-` and the scope."""
+    """Return True if the name of one of the file's folders is a scope, or ends with `-` and a scope."""
     folders = path.lower().split("/")[:-1]
     return any(folder == scope or folder.endswith(f"-{scope}") for folder in folders for scope in scopes)
 

@@ -216,7 +216,7 @@ def _drop_hidden(paths: Sequence[str], ask: Ask) -> list[str]:
 
 
 def view(basis: Basis, ask: Ask, *, partial: bool) -> MapView:
-    """Build the repository map. `partial` is True if the index is incomplete; the map then says so."""
+    """Build the repository map. `partial` is True if the index is incomplete. The map mentions this."""
     order = _pinned_first(basis, ask)
     total = len(order) + len(basis.rest)
     rest = list(basis.rest)

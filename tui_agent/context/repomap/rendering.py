@@ -149,7 +149,7 @@ def _line(symbol: Symbol, most_chars: int | None) -> str:
 
 
 def _fit_paths(paths: Sequence[str], room: int) -> tuple[list[str], int]:
-    """Return the first paths that fit, one per line, and the number of their characters."""
+    """Return the first paths that fit, one per line, and their size in characters."""
     sizes = list(takewhile(room.__ge__, accumulate(len(path) + 1 for path in paths)))
     return list(paths[: len(sizes)]), max(sizes, default=0)
 

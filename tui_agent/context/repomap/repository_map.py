@@ -83,7 +83,7 @@ class RepoMap:
 
     `cache_folder` holds the index, outside the repository. `patience` is the maximum time that a call waits until
     changed files are indexed, in seconds. If `detached`, the worker process continues after this process ends.
-    `languages` are the languages that plugins added; the index for them is a separate file.
+    `languages` are the languages that plugins added. They get a separate index file.
     """
 
     def __init__(

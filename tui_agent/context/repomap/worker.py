@@ -265,7 +265,7 @@ def _split_chunks(entries: list[Entry]) -> list[list[Entry]]:
 def _make_queue(count: int) -> int:
     """Return a pipe that contains the numbers from 0 to `count`; each read returns one number.
 
-    The job with the number `count` takes longest, so it is not at the end of the queue.
+    The job `count` takes longest, so its number is not at the end of the queue.
     """
     reads, writes = os.pipe()
     order = [*range(count)]

@@ -27,8 +27,8 @@ A file change in this period is attributed to the call that was running.
 class UncheckpointedChanges:
     """The paths that calls changed since the newest checkpoint.
 
-    If `any_path` is True, calls possibly also changed paths that are not in `paths`. Changes after the time `until`
-    (seconds since the epoch) are possibly the user's.
+    If `any_path` is True, the calls possibly changed paths that `paths` does not contain. Changes after the time
+    `until` (seconds since the epoch) are possibly the user's.
     """
 
     any_path: bool = False

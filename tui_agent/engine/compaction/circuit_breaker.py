@@ -159,7 +159,7 @@ class LoopDetector:
     def end_stretch(self, messages: Iterable[Message], is_user_message: Callable[[Message], bool]) -> bool:
         """End a stretch and record its messages. Return True if the agent is in a loop.
 
-        `messages` are the unshortened messages in order. `is_user_message` returns True for a message of the user.
+        `messages` are the unshortened messages in order. `is_user_message` returns True for a user's message.
         """
         new = [message for message in messages if message.seq > self._last_seq]
         results = {message.call_id: message for message in new if isinstance(message, ToolMessage)}

@@ -359,7 +359,7 @@ class Compactor:
         return tuple([await to_thread.run_sync(cut_record, cut, self._parts.blobs) for cut in cuts])
 
     async def record_cuts(self, cuts: Sequence[CutText]) -> None:
-        """Record each of the user's messages that was shortened to fit in the window. Each message is recorded once."""
+        """Record the user's messages that were shortened to fit in the window. Each message is recorded once."""
         recorder = self._parts.recorder
         chars = sum(cut.chars for cut in cuts if not cut.what.startswith(RULES_LABEL))
         self._cut_size.record(chars, self._cut_limit())

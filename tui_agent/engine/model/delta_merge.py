@@ -145,7 +145,9 @@ Words such as `is` and `now` do not count.
 # Compiled at first use: this takes longer than to import most modules.
 @cache
 def _name_pattern() -> re.Pattern[str]:
-    """Return a pattern that matches a secret's name, or a word such as `bearer` before a secret without a name."""
+    """Return a pattern that matches a secret's name. Before a secret without a name, it matches a word such as
+    `bearer`.
+    """
     return re.compile(
         rf"(?i)(?:{_REVEALING_WORD}|\b(?:bearer|creds|following|identified|insert\s+into|machine|username|authenticate\(|login\("
         r"|(?:\w+_)?auth[=(]))\w{0,20}"

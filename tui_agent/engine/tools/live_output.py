@@ -90,7 +90,7 @@ class LiveOutputs:
         self._recorded: dict[CallId, int] = {}
 
     def text_to_record(self, call_id: CallId, text: str) -> str:
-        """Return `text` until `MAX_RECORDED_CHARS` of a call are recorded, then a note, then nothing."""
+        """Return `text` until `MAX_RECORDED_CHARS` of a call are recorded. Then return a note once, and later nothing."""
         before = self._recorded.get(call_id, 0)
         self._recorded[call_id] = before + len(text)
         if before + len(text) <= MAX_RECORDED_CHARS:

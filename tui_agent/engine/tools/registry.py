@@ -103,9 +103,10 @@ class ToolRegistry:
         policy: PolicyName | None = None,
         missing: Collection[Service] = (),
     ) -> tuple[ToolSchema, ...]:
-        """Return the schemas of the usable tools, or of the usable tools in `names`, in the order of registration.
+        """Return the schemas of the usable tools in the order of registration. If `names` is given, only these tools
+        are included.
 
-        A tool is not usable if it needs a service in `missing`, or if it is reserved for another policy than `policy`.
+        A tool is not usable if it needs a service in `missing`, or if it is reserved for a policy other than `policy`.
         """
         chosen = None if names is None else frozenset(names)
         return tuple(
@@ -135,7 +136,7 @@ class ToolRegistry:
             return parse_arguments(name, tool.spec.args, json_schema(tool.spec.args), arguments)
 
     def unknown_tool_message(self, name: str, missing: Collection[Service] = ()) -> InvalidArguments:
-        """Return the message that there is no tool `name`. It lists the names of similar tools or of all tools.
+        """Return a message that says that the tool `name` does not exist. The message lists similar tools or all tools.
 
         Tools that need one of the services in `missing` are not named.
         """

@@ -321,7 +321,7 @@ async def _call_middleware(middleware: Middleware, call_next: ToolNext, call: To
 
 
 def paths_in_workspace(root: str, paths: Sequence[str], judged: Mapping[str, str] | None = None) -> list[str]:
-    """Return the paths in the workspace, relative to the workspace and with links resolved.
+    """Return the paths that are in the workspace. They are relative to the workspace, with links resolved.
 
     `judged` maps paths to their targets at the time of the decision; the tool opens these targets.
     """

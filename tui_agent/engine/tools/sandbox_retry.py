@@ -182,7 +182,7 @@ class CommandRunner:
     """Runs the commands of one call.
 
     If `ask` is None, a command that the sandbox blocked does not run again. `limit` is the cancel scope of the time
-    limit. The time of waiting for the user does not count.
+    limit. Time spent waiting for the user does not count.
     """
 
     def __init__(

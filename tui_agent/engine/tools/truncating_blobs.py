@@ -26,7 +26,7 @@ class TruncatingBlobs:
         self.faults: list[StoreFull] = []
 
     def put_bytes(self, data: bytes) -> str:
-        """Store bytes. Raises `EnvironmentFault` if the disk is full; the call then fails, but the turn continues."""
+        """Store bytes. Raises `EnvironmentFault` if the disk is full, so that the call fails but the turn continues."""
         try:
             return self._inner.put_bytes(data)
         except StoreFull as fault:
