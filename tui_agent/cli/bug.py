@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _find_session(base: StartupContext, name: str | None) -> Path | None:
-    """Return the folder of the session `name`, or of the newest session if `name` is None.
+    """Return the folder of the session `name`. If `name` is None, return the folder of the newest session.
 
     Return None if there are no sessions. Raises `SessionNotFound` for an unknown name.
     """

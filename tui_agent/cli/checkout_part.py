@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def report_checkout(names: dict[str, str], commit: str, dest: Path, arguments: argparse.Namespace) -> int:
-    """Print the checkpoint whose files were written to `dest`; return 0."""
+    """Print which checkpoint was written to `dest`; return 0."""
     say_result(
         {**names, "part": arguments.part, "commit": commit, "path": str(dest)},
         f"{dest}: files after part {arguments.part}, checkpoint {commit[:12]}",

@@ -206,7 +206,7 @@ def options_part(words: list[str]) -> list[str]:
 def position_of_command(words: list[str], options_with_value: set[str]) -> int | None:
     """Return the index of the first word that is neither an option nor the value of an option.
 
-    Return None if `--` or the end comes first.
+    Return None if `--` or the end of the command line comes first.
     """
     index = 0
     while index < len(words):

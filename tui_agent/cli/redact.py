@@ -109,7 +109,10 @@ def _group_continued_lines(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _hits_by_line(texts: Sequence[str], before: Iterable[str], redactor: Redactor) -> Iterator[list[Hit]]:
-    """Yield the secrets of each of the `texts`. `before` has the preceding lines, because they can help to recognise a secret."""
+    """Yield the secrets of each of the `texts`.
+
+    `before` has the preceding lines, because they can help to recognise a secret.
+    """
     raw, context = _encode("\n".join(texts)), _encode("".join(f"{text}\n" for text in before))
     hits = redactor.hits(raw)
     if context and raw.strip() and redactor.suspects(context + raw):

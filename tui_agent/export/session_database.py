@@ -109,7 +109,7 @@ class SessionDatabase:
     def refresh(
         self, states: Sequence[LogState], progress: Progress = lambda done, total: None
     ) -> list[SessionVersionError]:
-        """Bring the database up to date, reading only sessions whose logs changed.
+        """Bring the database up to date, reading only sessions with changed logs.
 
         Sessions that another version wrote are left out; return an error for each of them. `progress` is called with
         the number of sessions read so far and the number to read in all. Raises `StoreFull` or `StoreUnusable` if the

@@ -44,7 +44,7 @@ ToolCheck: TypeAlias = Callable[[OfferedTool], tuple[Sequence[str], Sequence[str
 
 
 def check_plugin(path: Path, try_tool: ToolCheck | None = None) -> CheckReport:
-    """Load the plugin at `path`, which runs its code, and check what it registers and imports.
+    """Load the plugin at `path` and check what it registers and imports. Loading runs the plugin's code.
 
     `try_tool` is called for each tool while the plugin is loaded.
     """

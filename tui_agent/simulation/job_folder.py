@@ -109,7 +109,7 @@ def _create_new(parent: Path, name: str) -> Path:
 
 
 def read_history(path: Path) -> list[SimulationMessage]:
-    """Return the messages of a history file, or of the history file in a job folder.
+    """Return the messages of a history. `path` is a history file, or a job folder with a history file.
 
     Raises `ConfigError` if there is no history or the history cannot be read.
     """

@@ -99,8 +99,9 @@ class TreeOrchestrator(Orchestrator):
         return render(self._settings.early_exit_template, "early_exit_template")
 
     def complete(self, nodes: Sequence[TaskNode]) -> None:
-        """Mark nodes as completed because the user has thought of them. Also mark each node whose children are all
-        completed.
+        """Mark nodes as completed because the user has thought of them.
+
+        Also mark a node if all its children are completed.
         """
         for node in nodes:
             node.status = "completed"

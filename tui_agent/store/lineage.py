@@ -83,7 +83,7 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a fork: event `at_seq` of the session `parent`, whose log is in `folder`.
+    """The origin of a fork: event `at_seq` of the session `parent`. `folder` has that session's log.
 
     `crc` is the checksum of the line with that event.
     """

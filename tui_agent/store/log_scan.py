@@ -203,8 +203,7 @@ def filter_lines(
 def find_ended_requests(data: bytes, record_filter: RecordFilter = NO_FILTER) -> frozenset[bytes]:
     """Return the ids of all requests with a readable answer or final failure.
 
-    A request whose answer is on a damaged line is not included, because only the streamed pieces of that answer are
-    left.
+    A request is not included if its answer is on a damaged line. Only the streamed pieces of such an answer are left.
     """
     request_ids = {
         request

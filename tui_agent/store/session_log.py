@@ -136,9 +136,9 @@ class SessionLog:
     ) -> Envelope:
         """Store one event and return it exactly as readers will see it.
 
-        Raises `StoreFull` if the event could not be stored. The log is then unchanged, and the caller can append the
-        payload again once there is space. Raises `StoreError` for a payload that no reader would understand, or on a
-        closed log.
+        Raises `StoreFull` if the event could not be stored. After that error, the log is unchanged. The caller can
+        append the payload again once there is space. Raises `StoreError` for a payload that no reader would understand,
+        or on a closed log.
         """
         if self._closed:
             raise StoreError(f"The session {self.session} is closed; {payload.kind} was not recorded.")
@@ -202,7 +202,7 @@ class SessionLog:
     def repair_file(self) -> LogRepaired | None:
         """Rewrite the log if its file was removed or replaced.
 
-        Return an event about the repair, which the caller records, or None if the file is intact. Usually costs two
+        Return an event about the repair, or None if the file is intact. The caller records the event. Usually costs two
         stat calls. Nothing that was appended is lost. Raises `StoreError` on failure; the next call tries once more.
         """
         if self._lock is None or self._closed or self.ops.is_current(self._fd, self._path):

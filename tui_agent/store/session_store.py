@@ -273,7 +273,7 @@ class SessionStore:
         return next((session.id for session in with_messages or sessions), None)
 
     def resolve(self, name: str) -> SessionId:
-        """Return the id of the only session whose id starts with `name`.
+        """Return the full session id that starts with `name`.
 
         For the name `latest`, this is the last used session. Raises `SessionNotFound`, or `UsageError` if several
         sessions match.

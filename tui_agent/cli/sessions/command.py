@@ -160,7 +160,7 @@ def show_session(arguments: argparse.Namespace) -> int:
 def show_entry(entry: HistoryEntry, *, as_object: bool) -> None:
     """Print one action or observation of a session, and its event.
 
-    For an observation, also print the event of the action that it answers.
+    An observation answers an action; the event of that action is printed too.
     """
     plain = entry.item.to_dict()
     if as_object:

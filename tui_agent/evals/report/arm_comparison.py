@@ -85,7 +85,7 @@ class Baseline(_StoredModel):
 
 
 class ChangedCase(_StoredModel):
-    """A case whose verdict differs from the baseline's. `before` and `now` are counts of passed cells, such as `3/3`."""
+    """A case with a different verdict in the baseline. `before` and `now` are counts of passed cells, such as `3/3`."""
 
     case: str
     arm: str

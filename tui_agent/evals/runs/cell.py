@@ -159,7 +159,7 @@ class _Trial:
         await self._require_failing_checks()
 
     def fail(self, fault: EnvironmentFault) -> CellResult:
-        """Return the result of a case whose environment cannot be prepared."""
+        """Return the result of a case if the case's environment cannot be prepared."""
         is_lost = isinstance(fault, EnvironmentLost)
         self._verdict = Verdict(False, "environment", str(fault), interrupted=is_lost, end="env_error")
         return self._result()

@@ -171,7 +171,7 @@ class TraceBuilder:
         self.first_changed = min(self.first_changed, len(self._records) - 1)
 
     def update(self, matches: Callable[[PartRow], bool], **fields: Any) -> PartRecord | None:
-        """Change the newest record whose row matches, and return the old record.
+        """Change the newest record with a matching row, and return the old record.
 
         Return None if no row matches, or if the record was dropped.
         """

@@ -122,7 +122,7 @@ def merge_parts(
 
 @contextmanager
 def temporary_folder(parent: Path) -> Iterator[Path]:
-    """Yield a new folder in `parent`, which is created if necessary, and remove it at the end.
+    """Yield a new folder in `parent`, and remove the folder at the end. `parent` is created if necessary.
 
     Raises `StoreFull` if that fails.
     """

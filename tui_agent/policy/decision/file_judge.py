@@ -249,7 +249,7 @@ class FileJudge:
         """Return the judgement of rules against files that a shell pattern can match; None if there are none.
 
         A rule with a fixed folder gives its own verdict. For a rule such as `**/*.lock`, or a pattern with `**`, the
-        verdict is only ask, because such patterns often match by accident.
+        verdict is *ask*, because such patterns often match by accident.
         """
         rules = self.rules.rules_for_pattern(at, whats, self.facts)
         found = stopping_judgement([rule for rule in rules if has_fixed_place(rule) and "**" not in at.given])

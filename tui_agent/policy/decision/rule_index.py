@@ -164,9 +164,7 @@ def _means_file(rule: Rule, names: Sequence[Place], facts: PolicyFacts) -> bool:
 
 
 def _rule_paths(rule: Rule, facts: PolicyFacts) -> tuple[str, ...]:
-    """Return the path of a rule as written. If the path begins with a link, also return the path with that link
-    resolved.
-    """
+    """Return the path of a rule as written. If it begins with a link, add the path with that link resolved."""
     begin = grammar.fixed_part(rule.rest)
     real = facts.resolved.get(begin) if begin else None
     if real is None or real == lexical_place(begin, facts.workspace).absolute:

@@ -38,7 +38,7 @@ class ParsedOption:
 class ParsedCall:
     """The words after a program's name, parsed by the catalog's `entry` for the program.
 
-    `guarded` is the number of operands before `--`, or of all operands if there is no `--`.
+    `guarded` is the number of operands before `--`. Without `--`, it is the number of all operands.
     """
 
     entry: Entry

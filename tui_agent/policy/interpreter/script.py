@@ -172,7 +172,7 @@ class ScriptWalker:
     def _repeat(self, turn: Callable[[State], State], state: State) -> State:
         """Interpret a loop body (`turn`) until no new state of the shell appears.
 
-        Only the reports of the last pass, which covers all states, are kept.
+        Only the reports of the last pass are kept, because that pass covers all states.
         """
         left = len(self._left)
         for _ in range(_MAX_PASSES):

@@ -92,7 +92,7 @@ class Guards:
     def is_secret(self, at: Place, *, pattern: bool = False) -> bool:
         """Return True if a path names a secret file.
 
-        With `pattern`, also return True for a shell pattern that is made to find secret files.
+        With `pattern`, the result is also True for a shell pattern that is made to find secret files.
         """
         return _is_secret(at, pattern)
 

@@ -235,7 +235,7 @@ def merge_hits(hits: list[Hit]) -> list[Hit]:
 
 
 def clip_hits(hits: Iterable[Hit], start: int, end: int) -> list[Hit]:
-    """Return the hits between two offsets, cut to these offsets and relative to `start`."""
+    """Return the hits between two offsets, cut to this range. Their offsets become relative to `start`."""
     return [
         replace(hit, start=max(hit.start - start, 0), end=min(hit.end, end) - start)
         for hit in hits
