@@ -4,10 +4,12 @@ from pathlib import Path
 
 from tests.engine.harness import Bench, say
 from tests.engine.test_rewind import files, go, said, shell, told, turn, write
+from tests.stubs.store import store
 from tui_agent.protocol.commands import Redo, Revert, Undo
 from tui_agent.protocol.events.files import CheckpointRestored
 from tui_agent.protocol.events.session import SessionHeadMoved
 from tui_agent.protocol.events.turn import UserMessageReceived
+from tui_agent.session.fork_workspace import fork_checkpoints
 
 
 async def keep_files(bench: Bench, text: str) -> None:
@@ -96,3 +98,18 @@ async def test_an_undo_of_two_turns_whose_changes_cancel_out_asks_for_nothing(tm
         await keep_files(bench, "second")
         await go(bench, Undo())
         assert files(tmp_path) == {}
+
+
+async def test_an_undo_in_a_fork_leaves_the_kept_changes(tmp_path: Path) -> None:
+    answers = [write("a.txt", "one"), say("A."), write("notes.txt", "kept"), say("B.")]
+    async with told(tmp_path, *answers) as bench:
+        await turn(bench, "first")
+        await turn(bench, "second")
+        await keep_files(bench, "second")
+        last = bench.recorder.state.seq
+    sessions = store(tmp_path)
+    sessions.fork("ses_test", last, "ses_fork")
+    fork_checkpoints(sessions.folder("ses_test"), sessions.folder("ses_fork"))
+    async with told(tmp_path, session="ses_fork") as fork:
+        await go(fork, Undo())
+        assert (files(tmp_path), said(fork)) == ({"notes.txt": "kept"}, [])
