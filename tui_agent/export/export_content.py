@@ -77,7 +77,7 @@ class ExportContent:
     texts: "Texts"
 
     def items(self) -> Iterator[Entry | ExportedChange]:
-        """Yield the entries of the conversation in order, and between them the file changes that no tool call made."""
+        """Yield the entries of the conversation in order. The file changes that no tool call made are between them."""
         outside_changes = [change for change in self.changes if change.call_id is None]
         for entry in self.entries:
             while outside_changes and outside_changes[0].seq < entry.seq:

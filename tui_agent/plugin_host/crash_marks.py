@@ -63,7 +63,7 @@ class CrashMarks:
             self._write(name, str(mark["files"]), pid=None)
 
     def files(self) -> list[Path]:
-        """Return the mark files. Open sessions watch them to notice plugins that are tried again."""
+        """Return the mark files. Open sessions watch these files to notice plugins that are tried again."""
         try:
             return [] if self._folder is None else list(self._folder.iterdir())
         except OSError:  # nothing was ever marked

@@ -82,7 +82,7 @@ class StreamTranslator:
         return "tool_start", {"id": call_id, "name": name, "summary": summary}
 
     async def _text_event(self, payload: ModelDelta | ModelResponded) -> StreamEvent | None:
-        """Return the event with a piece of an answer, or with all of it (`complete`) if no pieces were sent."""
+        """Return the event with a piece of an answer, or with the whole answer (`complete`) if no pieces were sent."""
         if isinstance(payload, ModelDelta):
             if payload.part_kind != "text" or not payload.text:
                 return None

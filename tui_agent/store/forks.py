@@ -67,7 +67,7 @@ def write_fork(folder: Path, forked: SessionForked, time: float, shrinker: Shrin
 
 
 def group_by_parent(folders: Iterable[Path]) -> dict[str, list[Path]]:
-    """Group the forks among these sessions by the id of their parent."""
+    """Group these sessions by the id of their parent. Sessions that are not forks are left out."""
     forks: dict[str, list[Path]] = {}
     for folder in sorted(folders):
         origin = read_origin(folder)

@@ -124,7 +124,7 @@ def intact_seq(line: bytes) -> int | None:
 
 
 def _decoded_seq(line: bytes) -> int | None:
-    """Return the `seq` of an intact line of the log, even if another version wrote the line in another layout."""
+    """Return the `seq` of an intact line of the log. The line can have the layout of another version."""
     seq = read_seq(line)
     if seq is None and (record := decode_line(line)) is not None:
         seq = record.seq

@@ -190,7 +190,7 @@ class SessionIndex:
         *,
         on_stale: OnStale = _ignore_stale,
     ) -> list[SearchHit]:
-        """Return the newest hit of each session, among the newest `MAX_HITS` hits.
+        """Return the newest hit of each session. Only the newest `MAX_HITS` hits are considered.
 
         The arguments and the fallbacks are those of `search`.
         """
@@ -233,7 +233,7 @@ class SessionIndex:
         return True
 
     def find_forks(self, session: str) -> list[str] | None:
-        """Return the forks of a session as of the last update, or None without an index."""
+        """Return the forks of a session at the last update of the index; None if there is no index."""
         if not self.path.exists():
             return None
         try:

@@ -168,7 +168,7 @@ def nodes(folder: Path, folders: Sequence[Path]) -> list[Node]:
 
 
 def _is_shown(member: Member, index: int, forks: Mapping[tuple[str, int], list[Member]]) -> bool:
-    """Return True if the branch has something to show, or if a fork started on it or on one of its children."""
+    """Return True if the branch has content, or if a fork started on the branch or on a branch below it."""
     pending = [index]
     while pending:
         current = pending.pop()

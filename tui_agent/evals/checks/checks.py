@@ -258,9 +258,9 @@ def _describe_failure(result: ExecResult, timeout: float) -> str:
 def _describe_lost_verdict(result: ExecResult, workspace: Path, case: Case, *, of_verifier: bool) -> str:
     """Return why the exit status is not a verdict on the workspace; empty if it is one.
 
-    For example, a program of the image or a hidden test cannot be started. But if the program belongs in the workspace,
-    the exit status is a verdict, because writing the program can be the agent's task. A verifier does not expect
-    programs that the workspace lacks.
+    For example, there is no verdict if a program of the image or a hidden test cannot be started. If the program
+    belongs in the workspace, the exit status is a verdict, because writing the program can be the agent's task. A
+    verifier does not expect programs that the workspace lacks.
     """
     code = result.exit_code or 0
     if code - 128 in _OUTSIDE_SIGNALS:

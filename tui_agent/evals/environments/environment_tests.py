@@ -109,7 +109,7 @@ class EnvironmentSession:
         return EnvironmentReport(tuple(results))
 
     async def _set_up(self) -> str:
-        """Run the setup unless it has run; return why it failed, or an empty text."""
+        """Run the setup if it has not run yet. Return why it failed, or an empty text."""
         setup = self._environment.setup
         if self._setup_fault is None:
             fault = "" if setup is None else await self._call("the setup", setup.function, TIMEOUT_S)

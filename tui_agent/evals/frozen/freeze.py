@@ -156,8 +156,9 @@ class _Freezer:
         self.case.notes.append(f"The message that you sent during turn {number} is not replayed.")
 
     def _close_turn(self, turn: Turn) -> None:
-        """Make the replayed turn end after the same calls as the recorded turn, even if the recorded turn was
-        interrupted.
+        """Make the replayed turn end after the same calls as the recorded turn.
+
+        The recorded turn can have been interrupted.
         """
         last = self._answers[-1]
         open_calls = {

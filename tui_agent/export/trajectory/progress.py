@@ -79,7 +79,7 @@ def _count_tests(call: EnvoiCall) -> tuple[int, int, bool]:
 
 
 def commit_of_part(trace: AgentTrace, part: int) -> str:
-    """Return the commit with the files after a part; -1 is the state before the first part.
+    """Return the commit with the files after a part. Part -1 means the state before the first part.
 
     Raises `UsageError` if there is no such part, or if no checkpoint was taken up to this part.
     """

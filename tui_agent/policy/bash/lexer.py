@@ -274,7 +274,7 @@ class WordReader:
 
 
 def _expand_span(first: int, last: int) -> list[str]:
-    """Return the numbers from `first` to `last`, in either direction.
+    """Return the numbers from `first` to `last`, up or down.
 
     A huge range is cut just above `MAX_BRACE_WORDS`, so that the caller can refuse it.
     """

@@ -66,9 +66,10 @@ def written_scripts(line: LineReport) -> Iterator[RunEffect]:
 
 
 def find_unbounded(command: CommandReport, inner: Sequence[InnerCommand], line: LineReport) -> str:
-    """Return a clause about something that a sandbox does not confine ("it may wait for an editor"); empty if none.
+    """Return a clause about an effect that a sandbox does not confine, such as "it may wait for an editor".
 
-    `inner` are the commands that `command` can run, and `line` is the report of the whole command line.
+    The result is empty if there is no such effect. `inner` are the commands that `command` can run, and `line` is the
+    report of the whole command line.
     """
     if command.only_reads:
         return ""

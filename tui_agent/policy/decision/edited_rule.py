@@ -14,7 +14,7 @@ from tui_agent.policy.rules.grammar import parse_rule
 def find_fault(text: str, judge: Callable[[str], Literal["allow", "ask", "deny"]]) -> str:
     """Return the fault of a rule that the user edited; empty if the rule can be saved.
 
-    `judge` returns the verdict that the call would get with the rule.
+    `judge` returns the call's verdict under a rule.
     """
     try:
         rule = parse_rule(text)

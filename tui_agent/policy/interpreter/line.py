@@ -99,7 +99,7 @@ class _LineReader:
         return reports, outcome.output, None
 
     def _read_loosely(self, text: str, refusal: Refusal, folders: Folders) -> tuple[CommandReport, ...]:
-        """Interpret a text that the bash parser refuses, in every possible way.
+        """Interpret a text in every possible way, because the bash parser refuses it.
 
         The reports are used only by guards, `ask` rules and `deny` rules.
         """

@@ -33,8 +33,8 @@ _BOUNDS: Final[Mapping[str, Value]] = {
 def bound_output(draft: Draft, call: ParsedCall, stdin: Value) -> Value:
     """Return a value that covers everything that a known program can print.
 
-    The value follows from the program's catalog entry and the options of the call. `stdin` is a value that covers the
-    input, because some programs print lines of the input unchanged.
+    The value follows from the program's catalog entry and the options of the call. `stdin` covers the input, because
+    some programs print lines of the input unchanged.
     """
     program = call.entry.program
     kinds = [program.prints, *(parsed.option.prints for parsed in call.options if parsed.option.prints)]

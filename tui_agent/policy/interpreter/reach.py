@@ -15,7 +15,7 @@ _PATH_FILTERS = frozenset({"path filter", "revision or path"})
 
 
 def measure_reach(program: Program, options: Sequence[ParsedOption], operands: Operands) -> FileUse:
-    """Return a `FileUse` without a path, as a template for the uses of all files that the call names.
+    """Return a template for the uses of all files that the call names: a `FileUse` without a path.
 
     The fields of the template follow from the options, and from operands that exclude files.
     """

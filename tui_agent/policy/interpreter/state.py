@@ -35,7 +35,7 @@ START_FOLDERS: Final[Folders] = ("",)
 class State:
     """A state of the shell between two commands.
 
-    `folders` is as in `CommandReport`, and empty if no command can run in this state.
+    `folders` has the same meaning as in `CommandReport`. It is empty if no command can run in this state.
     """
 
     variables: Mapping[str, Value] = field(default_factory=dict)

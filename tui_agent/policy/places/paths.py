@@ -120,7 +120,7 @@ class Guards:
         return "system" if self._is_system(at, facts) else ""
 
     def is_run_by_others(self, at: Place) -> bool:
-        """Return True for a workspace file that other programs run by themselves (`.vscode/tasks.json`)."""
+        """Return True for a workspace file that other programs run automatically (`.vscode/tasks.json`)."""
         return any(
             self._data.starts.contains(path) for path in {*spellings(at.given), *spellings(at.relative or "")}
         )

@@ -104,7 +104,7 @@ def names_overlap(pattern: str, rule: str, *, dotted: bool = True) -> bool:
 
 
 def _may_spell(tokens: Sequence[_Token], name: str) -> bool:
-    """Return False for most names that a pattern cannot match; this check is quick.
+    """Return False for most names that a pattern cannot match. This is a quick check.
 
     Each single letter of the pattern must occur in the name.
     """

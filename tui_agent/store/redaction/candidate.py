@@ -64,7 +64,7 @@ class Candidate:
         return self.raw[max(0, start - count) : start].decode("latin-1")
 
     def line_before(self, count: int) -> str:
-        """Return the text between the start of the line and the match, but only the last `count` bytes."""
+        """Return the text between the start of the line and the match, at most the last `count` bytes."""
         return self.preceding_text(count).rpartition("\n")[2]
 
     @property
