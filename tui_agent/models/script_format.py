@@ -79,7 +79,7 @@ class ScriptedUsage(_Entry):
 
 
 class ScriptedAnswer(_Entry):
-    """One answer: reasoning, then text, then calls. Before the answer, each entry of `faults` makes one attempt fail."""
+    """One answer: reasoning, then text, then calls. Before it, each entry of `faults` makes one attempt fail."""
 
     expect: Expect | None = None
     reasoning: str = ""

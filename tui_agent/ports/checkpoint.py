@@ -112,8 +112,8 @@ class Checkpoints(Protocol):
     """Takes and restores checkpoints of the workspace.
 
     Only one call at a time is allowed. A cancelled call leaves the workspace and the store unchanged. Methods raise
-    `CheckpointError` if the store cannot be used, or if an action of a restore failed; the other actions are then
-    rolled back.
+    `CheckpointError` if the store cannot be used, or if an action of a restore failed. After a failed action, all other
+    actions are rolled back.
     """
 
     @property
@@ -181,7 +181,8 @@ class Checkpoints(Protocol):
         """Return the plan that restores the checkpoint `source`. Nothing is changed.
 
         `named_paths` are included even if someone else changed them. Current differences from the newest checkpoint
-        count as changes by someone else, as do the session's changes between each two commits in `kept_changes`.
+        count as changes by someone else. So do the session's changes between the two commits of each pair in
+        `kept_changes`.
         """
         ...
 

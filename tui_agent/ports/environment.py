@@ -151,7 +151,7 @@ class ProcessControl:
 
     `reaper` is True if all descendants of the program stay below one process of ours. `cgroup_kill` is True if the
     kernel can kill all descendants in one operation. `max_processes` is the maximum number of descendants (0: no
-    limit). `limited_by` says if a control group or the user's own limit sets this maximum.
+    limit). `limited_by` says what sets this maximum: a control group or the user's own limit.
     """
 
     reaper: bool = False

@@ -34,7 +34,7 @@ class Log(Protocol):
         ...
 
     def append(self, payload: Payload, *, agent: AgentId = ..., cause: CommandId | None = None) -> Envelope:
-        """Store one event and return it exactly as it will be read from the log (long texts as `BlobText`).
+        """Store one event. Return the event as it can be read from the log (long texts as `BlobText`).
 
         The method is synchronous, so that no cancellation can come between an action and its record. If the event
         cannot be stored, raises `StoreFull` and leaves the log unchanged.

@@ -21,8 +21,8 @@ class Fragment:
     """A piece of the system prompt or context that a middleware contributes.
 
     Fragments with lower `priority` numbers come first; `max_tokens` limits a fragment's length. An empty text is not
-    sent; `context.packed` then records `missing_reason`. `joined_seq` is the seq of the message that added the fragment
-    to the conversation. The fragment is not sent again while the history contains that message.
+    sent. Instead, `context.packed` records `missing_reason`. `joined_seq` is the seq of the message that added the
+    fragment to the conversation. The fragment is not sent again while the history contains that message.
     """
 
     id: str

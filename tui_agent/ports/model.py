@@ -31,7 +31,7 @@ class ModelRequest:
     """A request to a model, with everything that a client needs to send it.
 
     Every `LongText` of the request is loaded as a `str`. Image bytes are in `images`, by digest. `max_tokens` is always
-    sent. A request with the purpose `compaction` asks for a summary of the history, which only the engine reads.
+    sent. A request with the purpose `compaction` asks for a summary of the history. Only the engine reads the summary.
     `answer_count` is the number of recorded answers in the conversation, including answers that a summary replaced. If
     it is None, the messages are counted. `opening_text` is the start of the conversation's first message, even if a
     summary has replaced that message.
@@ -107,9 +107,9 @@ class FinishChunk:
 class ModelFault:
     """An error of a provider with its kind.
 
-    `retry_after` is the wait in seconds that the provider requests. `original` is the provider's own message.
-    `window_tokens` is the model's context window in tokens, if the provider stated it when it refused a request as too
-    long. Otherwise it is 0.
+    `retry_after` is the wait in seconds that the provider requests. `original` is the provider's own message. If the
+    provider refused a request as too long and stated the context window, `window_tokens` is the window in tokens.
+    Otherwise it is 0.
     """
 
     kind: FaultKind

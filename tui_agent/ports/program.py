@@ -21,9 +21,9 @@ class Programs(Protocol):
         """Return the connection to the program `name`. Start the program if it is not running.
 
         The program runs where commands run, with the permissions of this call. For a later call with other permissions,
-        the program is restarted. `connect` gets the program's pipes and yields the connection, which can run tasks. The
-        connection is closed when the program ends: by `end`, when the plugin changes, or with the session. Raises any
-        error of `connect`, and `EnvironmentFault` if the program cannot be started.
+        the program is restarted. `connect` gets the program's pipes and yields the connection. The connection can run
+        tasks. The connection is closed when the program ends: by `end`, when the plugin changes, or with the session.
+        Raises any error of `connect`, and `EnvironmentFault` if the program cannot be started.
         """
         ...
 

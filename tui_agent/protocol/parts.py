@@ -94,7 +94,7 @@ def tool_calls(parts: Iterable[ModelPart]) -> tuple[ToolCallPart, ...]:
 
 
 def add_cost(total: float | None, cost: float | None) -> float | None:
-    """Return the sum of two costs. An unknown cost (None) is ignored; the sum is None if both are unknown."""
+    """Return the sum of two costs. An unknown cost (None) is ignored. If both costs are unknown, the sum is None."""
     return total if cost is None else (total or 0.0) + cost
 
 

@@ -247,7 +247,7 @@ def list_first(names: Sequence[str], most: int) -> str:
 def clip_line(text: str, max_chars: int) -> str:
     """Return a text as one line of at most `max_chars` characters.
 
-    The text is cut between two words; a long word is cut inside.
+    The text is cut between two words, or inside a long word.
     """
     line = " ".join(text.split())
     if len(line) <= max_chars:

@@ -192,10 +192,10 @@ def _add_variables(
 def merge_environment(
     options: SessionOptions, environ: Mapping[str, str], *, here: Path | None = None
 ) -> dict[str, str]:
-    """Return the variables in the `.env` files of trusted folders together with the environment, as a new mapping.
+    """Return a new mapping with the environment and the variables in the `.env` files of trusted folders.
 
-    The folders are the project, `--cwd` and `here`. The real environment wins over the files, and the file of `--cwd`
-    wins over the files of the project and `here`.
+    The folders are the project, `--cwd` and `here`. The real environment wins over the files. The file in `--cwd` wins
+    over the files in the project and in `here`.
     """
     return {**_flatten(_read_env_files(load_projects(options, environ, here=here))), **environ}
 

@@ -38,9 +38,9 @@ class WordCounts:
         self._times: dict[str, tuple[list[int], int]] = {}
 
     def add(self, name: str, lowered: bytes, path_words: Collection[str] = ()) -> None:
-        """Count the words of the text `name`; `lowered` is the text in lower case.
+        """Count the words of the text `name`. `lowered` is the text in lower case.
 
-        Each of `path_words`, the words of the text's path, counts `PATH_TIMES` times.
+        `path_words` are the words of the text's path. Each of them counts `PATH_TIMES` times.
         """
         counts = [count_word(lowered, sought) for sought in self._sought]
         for index in [self._indexes[word] for word in path_words if word in self._indexes]:

@@ -108,8 +108,8 @@ def _expand_overwrite(overwrite: Sequence[str], plan: RestorePlan) -> tuple[str,
 class Target:
     """The event that an undo, a redo or a revert moves to.
 
-    `checkpoint` is the commit with the files at that event; empty if there is none. `kept_changes` are changes after
-    the event that the user kept, as pairs of commits.
+    `checkpoint` is the commit with the files at that event; empty if there is none. `kept_changes` are later changes
+    that the user kept, as pairs of commits.
     """
 
     to_seq: int
