@@ -56,7 +56,7 @@ class ErrorStream(io.TextIOBase):
 
 
 def working_folder(words: Sequence[str] = ()) -> Path:
-    """Return the folder given by `-C` or `--cwd` or, without these options, the process's working folder.
+    """Return the folder given by `-C` or `--cwd`. Without these options, return the process's working folder.
 
     The command line can be invalid, so it is not parsed by argparse. If the process's folder no longer exists, `/` is
     used instead.

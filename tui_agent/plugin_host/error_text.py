@@ -7,7 +7,10 @@ from tui_agent.errors import TuiAgentError
 
 
 def error_line(error: BaseException) -> str:
-    """Return the text of an error in one line. Empty if the error has no text, or if computing the text fails."""
+    """Return the text of an error in one line.
+
+    The result is empty if the error has no text or its text cannot be computed.
+    """
     try:
         return " ".join(str(error).split())
     except Exception:  # noqa: BLE001 - the text is computed by code of the plugin

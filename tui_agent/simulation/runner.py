@@ -89,7 +89,7 @@ async def run_agent_only(simulation: Simulation, settings: AgentOnlySettings) ->
 
 
 async def run_user_agent(simulation: Simulation, settings: UserAgentSettings) -> "FinishedRun":
-    """Let a simulated user, who knows the whole task, work with the agent."""
+    """Let a simulated user work with the agent. The user knows the whole task."""
     run = _Run(simulation, "user-agent", settings)
     caller = run.build_caller(simulation.user_model or settings.user.model)
     return await run.play_user(settings, caller, Orchestrator(simulation.case.prompt))

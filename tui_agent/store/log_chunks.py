@@ -50,7 +50,7 @@ def _whole_lines(log: BinaryIO, remaining: int) -> Iterator[bytes]:
 
 
 def find_offset_before(log: BinaryIO, size: int, after: int) -> int:
-    """Return the offset of a line at or shortly before the first line with `seq` > `after`, by bisection.
+    """Find a line at or shortly before the first line with `seq` > `after` by bisection; return the line's offset.
 
     The offset is at most four times `MAX_LINE_BYTES` before the end of the last whole line with `seq` <= `after`.
     """

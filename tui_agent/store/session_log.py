@@ -269,7 +269,7 @@ class SessionLog:
                 ) from fault
 
     def _move_to_new_file(self) -> None:
-        """Copy the log to a new file after a failed sync, because pages of the old file can be lost."""
+        """Copy the log to a new file. Needed after a failed sync, because pages of the old file can be lost."""
         with self._file_guard:
             self._switch_to(copy_to_new_file(self.folder, self._end, self.ops))
 

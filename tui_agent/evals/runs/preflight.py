@@ -158,7 +158,7 @@ async def _open_and_close(options: SessionOptions) -> None:
 def _require_program(base: StartupContext) -> None:
     """Raise `ConfigError` if the agent is a program that would run on this machine but is not installed here.
 
-    In another environment, the program is looked for when each cell starts.
+    In another environment, each cell checks for the program at its start.
     """
     agent = base.config.agent
     is_here = agent in PROGRAMS and base.config.environment == LOCAL_ENVIRONMENT

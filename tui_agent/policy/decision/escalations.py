@@ -120,7 +120,7 @@ def reads_secrets_below(command: CommandReport, uses: Uses, facts: PolicyFacts) 
 def _is_inside(use: FileUse, command: CommandReport) -> bool:
     """Return True if a file is inside every folder that git can run in.
 
-    `git diff` shows any file outside such a folder, even a hidden or untracked file.
+    Outside such a folder, `git diff` shows any file, even a hidden or untracked one.
     """
     return all(
         not folder or f"{use.path}/".startswith(f"{folder}/")
