@@ -18,7 +18,7 @@ POLL_S: Final = 1.0
 
 
 async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) -> None:
-    """Call `changed` whenever files in the folders have changed, until cancelled. A folder can be created later."""
+    """Watch the folders until cancelled; call `changed` whenever files have changed. A folder can be created later."""
     existing = _find_existing(folders)
     while True:
         async with anyio.create_task_group() as group:
@@ -35,7 +35,7 @@ async def watch_plugins(folders: Sequence[Path], changed: Callable[[], object]) 
 
 
 async def watch_file(file: Path, known_time: int | None, changed: Callable[[], object]) -> None:
-    """Call `changed` whenever the file was changed, created or deleted, until cancelled.
+    """Watch the file until cancelled; call `changed` whenever it was changed, created or deleted.
 
     `known_time` is the file's `time_saved` before the first check.
     """

@@ -91,7 +91,7 @@ class FoldWatch:
 class FoldCursor:
     """Moves a plugin's fold to any event of the log in the folder `log`.
 
-    The fold gets the events of that event's branch.
+    The fold gets the events of the branch with that event.
     """
 
     def __init__(

@@ -130,7 +130,7 @@ def from_workspace(effect: RunEffect, path: str) -> str:
 
 
 def literal_path(path: str) -> str:
-    """Return the path, prefixed with `./` if it begins with `~`, because no shell expands the `cwd` of a call."""
+    """Prefix the path with `./` if it begins with `~`. No shell expands the `cwd` of a call."""
     return f"./{path}" if path.startswith("~") else path
 
 
