@@ -191,8 +191,10 @@ def read_reward(folder: Path) -> tuple[float, str]:
 
 
 def _parse_reward(file: Path) -> tuple[float, str] | None:
-    """Return the reward and an empty text; if the reward cannot be used, 0 and the reason; None if the file does not
-    exist."""
+    """Return the reward and an empty text, or 0 and the reason why the reward cannot be used.
+
+    The result is None if the file does not exist.
+    """
     text, fault = _read_reward_file(file)
     if text is None:
         return None
