@@ -96,7 +96,7 @@ class Runner:
 
 
 async def read_orders(manager: Any, queue: "asyncio.Queue[str | None]") -> None:
-    """Read orders until the input ends. An order to interrupt is carried out at once, while a cell runs."""
+    """Read orders until the input ends. An order to interrupt is carried out at once, even while a cell runs."""
     loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=1 << 26)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():

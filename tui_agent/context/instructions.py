@@ -129,7 +129,7 @@ class InstructionFiles:
         return _limit_total(files, reading.notes, previous)
 
     async def workspace_paths(self, paths: Sequence[str]) -> list[str]:
-        """Return the paths that are in the workspace, relative to it. Folders end with `/`.
+        """Return the paths that are in the workspace, as relative paths. Folders end with `/`.
 
         A glob is included only if its folder has no wildcards.
         """

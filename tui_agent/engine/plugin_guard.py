@@ -67,8 +67,8 @@ class EventLoopBlocked(BaseException):
 def guard_plugin(label: str, error_type: type[TuiAgentError]) -> Iterator[None]:
     """Turn any error in the `with` block into `error_type`, with a message that begins with `label`.
 
-    The task counts as guarded meanwhile (see `is_guarded`). Cancellations by the engine are not changed. Errors of
-    tui-agent are changed only if they are a `PluginError`.
+    Inside the block, the task counts as guarded (see `is_guarded`). Cancellations by the engine are not changed. Errors
+    of tui-agent are changed only if they are a `PluginError`.
     """
     try:
         with guard_task():

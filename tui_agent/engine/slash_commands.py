@@ -157,7 +157,9 @@ class SlashCommands:
             return ()
 
     def _explain_absence(self, name: str) -> str:
-        """Return the reason why the command does not exist, or suggest similar commands. Empty if neither is known."""
+        """Return the reason why the command does not exist, or a suggestion of similar commands. Empty if neither is
+        known.
+        """
         extensions, servers = self._parts.extensions.value, self._parts.tool_servers
         if fault := extensions.unusable_commands.get(name):
             return fault

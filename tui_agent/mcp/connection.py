@@ -194,7 +194,7 @@ PageT = TypeVar("PageT", bound=_Page)
 
 
 async def _pages(fetch: Callable[..., Awaitable[PageT]]) -> AsyncIterator[PageT]:
-    """Yield the pages of a list, at most `_MAX_PAGES`."""
+    """Yield up to `_MAX_PAGES` pages of a list."""
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         page = await fetch(cursor=cursor)

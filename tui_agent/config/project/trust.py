@@ -98,7 +98,7 @@ def remove_decision(folder: Path, paths: Paths) -> bool:
 
 
 def is_decision_current(folder: Path, paths: Paths) -> bool:
-    """Return True if the trust decision about a folder covers the files that it has now."""
+    """Return True if the trust decision about a folder covers the folder's current files."""
     return trust_state(read_project_files(folder), paths) in ("trusted", "without")
 
 

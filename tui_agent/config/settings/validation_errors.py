@@ -86,7 +86,7 @@ def _known_keys(kind: Any, location: Place) -> list[str]:
 
 
 def _types_at(kind: Any, part: int | str) -> Iterator[Any]:
-    """Yield the possible types of the value at a key or an index in a value of the type `kind`."""
+    """Yield the possible types of an item of `kind`. `part` is the item's key or index."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         if part in kind.model_fields:
             yield kind.model_fields[str(part)].annotation

@@ -209,10 +209,10 @@ def _command_begin(text: str, end: int) -> int:
 
 
 def _named_line_begin(text: str, end: int) -> int:
-    """Return the start of the first line with a secret's name if the secret's value can still follow.
+    """Return the start of the first line with the name of a secret. The secret's value can still follow.
 
-    Returns `end` if there is no such line. Only the last `_NEAR` characters are searched, so that most of a long list
-    of such lines can be emitted.
+    Returns `end` if there is no such line. Only the last `_NEAR` characters are searched. So most lines of a long list
+    can be emitted.
     """
     for name in _name_pattern().finditer(text, max(0, len(text) - _NEAR), end):
         breaks = len(_LINE_BREAK.findall(text, name.end(), end))
