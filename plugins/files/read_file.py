@@ -1,4 +1,4 @@
-"""read_file: reads the lines of a file or an artifact with their numbers, or an image."""
+"""The tool `read_file`: reads numbered lines of a file or an artifact, or shows an image."""
 
 import asyncio
 from collections.abc import Sequence

@@ -148,7 +148,7 @@ class ModelReply:
 
 
 ModelNext: TypeAlias = Callable[[ModelRequest], Awaitable[ModelReply]]
-"""Function that calls the next middleware around a model call, or the model.
+"""Function that calls the next middleware around a model call. The last one calls the model.
 
 Raises `ModelError` if retrying does not help.
 """

@@ -43,7 +43,7 @@ LIMITS: dict[str, TrajectoryEnd] = {
     "time_limit": "timeout",
     "interrupted": "interrupted",
 }
-"""Maps the reason for a turn's end to the end that a trajectory records. The agent chose none of these ends."""
+"""Maps the reason why a turn ended to the reason in a trajectory. The agent chose none of these ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,8 +67,8 @@ def read_records(
     """Return at most `limit` records with `seq` > `after`, in order. Raises `SessionNotFound`.
 
     `skip_deltas` leaves out the streamed pieces of finished answers. Folds still give the same views, except for the
-    `seq` and `time` of streamed entries. `current_branch_only` leaves out undone events, like
-    `folds.base.current_branch`. `size` limits the bytes read of the session's own log.
+    `seq` and `time` of streamed entries. `current_branch_only` leaves out undone events, as
+    `folds.base.current_branch` does. `size` limits the bytes read of the session's own log.
     """
     collected: list[Record] = []
     if limit is not None and limit <= 0:

@@ -42,10 +42,9 @@ REQUEST_WEIGHT = 0.1
 """Weight of a word in `REQUEST_WORDS`. Inside a code name, such a word has the weight of a code name."""
 _DIGITS = "0123456789"
 LEAST_PLACE, HALF_PLACE = 0.5, 10
-"""Lowest weight of a word, and a word's position in the question.
+"""Words at the start of a question weigh more: the weight falls from 1 towards `LEAST_PLACE`.
 
-The weight falls from 1 for the first word towards the lowest weight. At the position `HALF_PLACE`, it is halfway
-between the two.
+It is halfway between the two for the word at position `HALF_PLACE`.
 """
 
 

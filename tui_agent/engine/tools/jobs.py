@@ -32,7 +32,7 @@ MAX_KEPT_BYTES = 1_000_000
 FIRST_OUTPUT_WAIT_S = 1.0
 """Maximum time that `start` waits for the first output of a new job or for its end, in seconds."""
 TAIL_BYTES = 24_000
-"""Refusals of the sandbox are searched in this many bytes at the end of an output."""
+"""Number of bytes at the end of an output that are searched for refusals of the sandbox."""
 MAX_WAIT_S = 60.0
 """Maximum time that `read` waits for new output, in seconds."""
 STOP_TIMEOUT_S = 6.0

@@ -80,7 +80,7 @@ def test(function: EnvFunction) -> EnvTest:
 
 
 def setup(function: EnvFunction) -> Setup:
-    """Make a function the environment's setup, which runs once before the tests of a workspace."""
+    """Decorate the environment's setup function. It runs once, before the tests of a workspace."""
     return _collect(function, Setup(_checked_function(function, "the setup")))
 
 

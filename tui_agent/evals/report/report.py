@@ -68,7 +68,8 @@ class Rate(_Part):
 class Group(_Part):
     """The pass rates of one arm in one category, or in all categories if `category` is empty.
 
-    `provider_failures` counts cells that are in no rate; `missing` counts cells without a result. The rates `tests` and
+    `provider_failures` counts cells that failed because of the provider; no rate includes them. `missing` counts cells
+    without a result. The rates `tests` and
     `verifier` count only the cells that ran tests or a verifier.
     """
 

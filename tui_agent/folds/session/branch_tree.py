@@ -216,7 +216,7 @@ class Tree:
         self._starts: list[int] = []
         """The first seq of each stretch. A stretch is the records between two moves of the head."""
         self._run_branches: list[int] = []
-        """The index of the branch of each stretch in `_starts`."""
+        """For each stretch in `_starts`, the index of its branch."""
         self._current = 0
 
     def apply(self, record: Record) -> bool:

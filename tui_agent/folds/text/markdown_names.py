@@ -1,6 +1,6 @@
 """A rule for Markdown parsers: names such as `__init__` and products such as `2*3*4` are text, not emphasis.
 
-Models often write them without backticks, and strict Markdown would remove their characters.
+Models often write them without backticks. Strict Markdown would show `__init__` as a bold "init".
 """
 
 import re

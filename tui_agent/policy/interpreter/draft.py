@@ -198,7 +198,7 @@ class Draft:
             self.add_use(replace(use, path=unescape(value.text), certainty=Certainty.KNOWN))
 
     def mention(self, value: Value) -> None:
-        """Note that a word of unknown meaning can be the path of a file that the command uses."""
+        """Add a use for a word that could be the path of a file; its meaning for the command is not known."""
         if value.certainty is Certainty.UNKNOWN:
             self._add_unknown(FileUse("", "mention"), suffix=value.suffix)
             return

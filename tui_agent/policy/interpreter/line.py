@@ -86,8 +86,8 @@ class _LineReader:
     ) -> tuple[tuple[CommandReport, ...], Value, Doubt | None]:
         """Interpret a script that a command of the line runs in its own shell.
 
-        Return the reports of its commands, a value for everything that it can print, and a doubt if the bash parser
-        refuses the script.
+        Return the reports of the script's commands, and a value for the script's output. The third item is a doubt if
+        the bash parser refuses the script.
         """
         script = parse_script(text)
         if isinstance(script, Refusal):

@@ -1,4 +1,4 @@
-"""The files that a sandbox hides or protects from writing, from the same table as the policy's guards.
+"""The files that a sandbox hides, or protects from writing. The policy's guards use the same table.
 
 Invariant: this module is pure. The sandbox protects by path the files that the policy guards by name.
 """

@@ -75,8 +75,8 @@ class PaneFeed:
 
     The shown event is the newest event, or an event of a replay. `log` returns the folder of the session's log. `find`
     returns the places of the panes; it runs in a thread. `start` runs a coroutine in the background. `make_source`
-    starts the child process. With `is_live`, a plugin that is loaded again gets a new child process, because its files
-    have changed. In a replay, `is_live` is False.
+    starts the child process. With `is_live`, a plugin gets a new child process whenever the plugin is loaded again. In
+    a replay, `is_live` is False.
     """
 
     def __init__(

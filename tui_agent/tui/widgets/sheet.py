@@ -161,7 +161,7 @@ class SheetFrame(KeyScreen, ModalScreen[ResultT], Generic[ResultT]):
         return [] if self.tight else [self.line(width, [])]
 
     def title_rows(self, width: int, title: str, right: Sequence[Part] = ()) -> list[Strip]:
-        """Return the row with the title and `right` at the row's right edge. If there is room, add an empty row."""
+        """Return a row with the title at the left and `right` at the right. If there is room, add an empty row."""
         return [self.line(width, [self.part(title, bold=True)], right), *self.spacer(width)]
 
     def text_rows(

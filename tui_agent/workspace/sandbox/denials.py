@@ -143,8 +143,9 @@ def _files_in_lines(
 
 
 def _files_in_line(line: str, masked: Sequence[SecretFile]) -> tuple[SecretFile, ...]:
-    """Return the files with a full name that is in `line`. If there are none, return the first file with a last path
-    component that is in `line`.
+    """Return the files whose full names are in `line`.
+
+    If there are none, return the first file whose last path component is in `line`.
     """
     linked = tuple(
         file
