@@ -117,5 +117,5 @@ def test_a_request_tells_in_its_record_what_its_summary_has_no_room_for(
 
 def test_a_text_that_would_grow_by_being_cut_stays_whole() -> None:
     words = "one short line\n" * 27
-    fitted = summary_facts._head_and_tail(words, 380, kept=True)
+    fitted = summary_facts._head_and_tail(words, 380, has_artifact=True)
     assert (fitted.text, fitted.cut) == (words, False)

@@ -28,7 +28,7 @@ WAIT_S: Final = 10.0
 """Maximum seconds to wait for another program that uses the database."""
 _PAUSE_S: Final = 0.05
 _UNKNOWN_TABLE: Final = re.compile(r"Table with name (.{1,200}) does not exist")
-_FIRST_WORD: Final = re.compile(r"(?:\s|--.*\n|/\*.*?\*/)*([A-Za-z_]+)")
+_FIRST_WORD: Final = re.compile(r"(?:\s++|--[^\n]*+\n|/\*(?:[^*]|\*(?!/))*+\*/)*+([A-Za-z_]++)")
 _LOCKED: Final = "Could not set lock"
 _SAFE: Final = {
     "enable_external_access": False,

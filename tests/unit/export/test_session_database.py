@@ -100,7 +100,7 @@ def test_the_page_documents_every_column_and_ten_queries_that_have_rows(recorded
         ("SELECT * FROM read_duckdb('/other.duckdb')", "cannot use files"),
         ("SELECT * FROM duckdb_secrets()", "cannot use files"),
         ("SELECT * FROM '/etc/passwd'", "There is no table '/etc/passwd'"),
-        ("INSTALL httpfs", "LOAD is not allowed"),
+        ("INSTALL httpfs", "INSTALL is not allowed"),
         ("LOAD httpfs", "LOAD is not allowed"),
         ("ATTACH 'other.duckdb'", "ATTACH is not allowed"),
         ("DELETE FROM events", "DELETE is not allowed"),
