@@ -73,5 +73,7 @@ async def test_long_paths_use_the_whole_row_and_are_cut_in_the_middle(tmp_path: 
         assert "tests/test_utils_misc/test_walk_modules/__init__.py" in text
         assert "tests/test_utils_misc/test_walk_modules_2/__init__.py" in text
         await driven.until(lambda: "xxx" in driven.text())
-        [cut] = [row for row in driven.rows() if "xxx" in row and "__init__.py" in row]
+        cut = next(
+            row for row in driven.rows() if "xxx" in row
+        )  # the file or its folder, whichever comes first
         assert "tests/test_utils_misc" in cut and "…" in cut
