@@ -104,6 +104,17 @@ def run_harbor(tmp_path: Path, **changes: str) -> tuple[RunFolder, Cell]:
     return run, cell
 
 
+def test_the_tests_of_a_harbor_task_can_change_their_own_folder_and_not_the_tasks(tmp_path: Path) -> None:
+    run, cell = run_harbor(
+        tmp_path,
+        script="chmod 700 /tests && touch /tests/mine && grep -c 1 a > /logs/verifier/reward.txt",
+    )
+    result = run.read_result(cell)
+    assert result is not None and result.passed
+    assert [path.name for path in (tmp_path / "task" / "tests").iterdir()] == ["test.sh"]
+    assert not list(tmp_path.glob("out/**/mine"))
+
+
 def test_a_harbor_task_whose_tests_pass_before_the_agent_acts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="task: its tests pass before the agent acts"):
         run_harbor(tmp_path, script="echo 1 > /logs/verifier/reward.txt")

@@ -112,16 +112,15 @@ def describe_hang(test: TestFinished) -> str:
 
 
 async def run_harbor_tests(
-    case: Case, env: Environment, logs: Path, ended: Collection[str] = ()
+    case: Case, env: Environment, tests: Path, logs: Path, ended: Collection[str] = ()
 ) -> tuple[TestFinished, VerifierFinished]:
     """Run `bash /tests/test.sh` of a task folder in the task's working directory, and read the reward file in `logs`.
 
-    For `ended`, see `run_tests`.
+    `tests` is a copy of the task's tests, which the script can change. For `ended`, see `run_tests`.
     """
     assert case.harbor is not None
     rewards = logs / "verifier"
     rewards.mkdir(parents=True, exist_ok=True)
-    tests = case.folder / case.harbor.tests
     script = f"cd {shlex.quote(case.harbor.work_dir)} && {HARBOR_COMMAND}"
     if env.name == LOCAL_ENVIRONMENT:
         script = container_command(Path(env.root), tests, logs, case.harbor.work_dir)

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 
+from anyio import to_thread
+
 from tui_agent.evals.cases.case import Case
 from tui_agent.evals.cases.case_image import CaseImage
 from tui_agent.evals.cases.expectations import EXPECTED, check_expected
@@ -27,6 +29,7 @@ from tui_agent.workspace.local.environment import LocalEnvironment
 CHECKED = "checked"
 FIXTURE_CHECK = "fixture-checked"
 LOGS = "logs"
+TESTS = "tests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +158,16 @@ class Checker:
                 return await run_tests(case, env, self.ended), None
         logs = self._folder / (LOGS if name == CHECKED else f"{name}/{LOGS}")
         logs.mkdir(parents=True, exist_ok=True)
-        mounts = {case.folder / case.harbor.tests: "/tests,readonly", logs: "/logs"}
-        async with self.copy(workspace, name, mounts) as env:
-            test, verifier = await run_harbor_tests(case, env, logs, self.ended)
-            return (test,), verifier
+        # A test script can change files and rights in /tests, for example to hide the answers from tested programs.
+        tests = logs.with_name(TESTS)
+        copy_tests = partial(shutil.copytree, symlinks=True, dirs_exist_ok=True)
+        await to_thread.run_sync(copy_tests, case.folder / case.harbor.tests, tests)
+        try:
+            async with self.copy(workspace, name, {tests: "/tests", logs: "/logs"}) as env:
+                test, verifier = await run_harbor_tests(case, env, tests, logs, self.ended)
+                return (test,), verifier
+        finally:
+            await to_thread.run_sync(shutil.rmtree, tests, True)
 
     def copy(
         self, workspace: Path, name: str, mounts: Mapping[Path, str] = MappingProxyType({})

@@ -28,7 +28,7 @@ def container_command(workspace: Path, tests: Path, logs: Path, work_dir: str) -
         "--bind",
         str(workspace),
         work_dir,
-        "--ro-bind",
+        "--bind",
         str(tests),
         "/tests",
         "--bind",
