@@ -14,6 +14,7 @@ import pytest
 from tests.features.test_environments import PLUGIN
 from tests.stubs.cells import stored_run
 from tests.unit.plugin_host.test_plugin_loading import write
+from tui_agent.cli.evals.suite_run import _Progress
 from tui_agent.cli.main import main
 from tui_agent.errors import ConfigError
 from tui_agent.evals.cases.suites import load_suite
@@ -83,8 +84,10 @@ HARBOR = {
 
 
 def run_harbor(tmp_path: Path, **changes: str) -> tuple[RunFolder, Cell]:
-    """Run the task `HARBOR`, with the test script changed to `script`, by an oracle that writes a 1 to `a`."""
-    for name, text in (HARBOR | {"tests/test.sh": changes.get("script", HARBOR["tests/test.sh"])}).items():
+    """Run the task `HARBOR`, with the test script `script` and the Dockerfile `dockerfile`, by an oracle that writes a 1 to `a`."""
+    changed = {"tests/test.sh": "script", "environment/Dockerfile": "dockerfile"}
+    for name, text in HARBOR.items():
+        text = changes.get(changed.get(name, ""), text)
         file = tmp_path / "task" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -113,6 +116,17 @@ def test_the_tests_of_a_harbor_task_can_change_their_own_folder_and_not_the_task
     assert result is not None and result.passed
     assert [path.name for path in (tmp_path / "task" / "tests").iterdir()] == ["test.sh"]
     assert not list(tmp_path.glob("out/**/mine"))
+
+
+def test_a_failed_harbor_task_names_the_instructions_that_were_not_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dockerfile = HARBOR["environment/Dockerfile"] + "COPY a /opt/a\n"
+    run, cell = run_harbor(tmp_path, script="echo 0 > /logs/verifier/reward.txt", dockerfile=dockerfile)
+    result = run.read_result(cell)
+    assert result is not None and result.notes == ("Not done in this environment: COPY a /opt/a",)
+    _Progress(1, 0, as_json=False).report(cell, result)
+    assert capsys.readouterr().out.splitlines()[1:] == ["    Not done in this environment: COPY a /opt/a"]
 
 
 def test_a_harbor_task_whose_tests_pass_before_the_agent_acts_is_refused(tmp_path: Path) -> None:

@@ -464,3 +464,5 @@ class _Progress:
         )
         detail = "" if ended.passed else f": {escape_control(clip_line(ended.detail, MAX_DETAIL_CHARS))}"
         say(f"[{self.done}/{self._total}] {cell.name}  {verdict}  {format_duration(ended.seconds)}{detail}")
+        for note in () if ended.passed else ended.notes:
+            say(f"    {escape_control(clip_line(note, MAX_DETAIL_CHARS))}")

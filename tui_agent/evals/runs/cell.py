@@ -123,7 +123,8 @@ class _Trial:
         self._turn, self._is_working, self._is_concluded = 1, True, False
         self._errors: list[TuiAgentError] = []
         self._session, self._model = "", arm.model
-        self._notes = [] if case.harbor is None else list(case.harbor.skipped)
+        skipped = () if case.harbor is None else case.harbor.skipped
+        self._notes = [f"Not done in this environment: {instruction}" for instruction in skipped]
 
     def _options(self) -> SessionOptions:
         plan, case, arm = self._plan, self._case, self._arm
